@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# dm-tier: plain GNU make, one file, nothing recursive, no object in the source tree.
+#
+#   make                 user space, and the module for the running kernel if its headers are there
+#   make setup           install with apt what building and testing need (Debian 12 or later)
+#   make check           every quick test: unit, simulator, VM.    make check-unit / check-vm: a part
+#   make modules         the module for the kernels of the test guests (KERNELS, default 6.1 and 6.12)
+#   make modules KDIR=/lib/modules/$(uname -r)/build     ... or for one tree of kernel headers
+#   make demo, bench     the demonstration; the benchmarks (BENCH=<name>)
+#   make install, modules_install, dkms, lint, clean
+#
+# Options: O=build (where everything goes), V=1 (show commands), SAN=1 (address and undefined behaviour
+# sanitizers), WERROR=1, CC=clang, DESTDIR=, prefix=/usr, VM_TESTS="t_a t_b", UNIT_TESTS="test_a".
+# A variant of the module gets its own folder: make modules VARIANT=name KCFLAGS_TIER=-D...
+#
+# Files are found by wildcards, so adding one needs no change here:
+#   lib/*.c and the pure kernel files -> libtier.a     daemon/*.c minus main.c -> libtierd.a, all -> tierd
+#   cli/*.c -> tierctl     tests/support/*.c -> libsupport.a
+#   tests/unit/test_*.c, tests/sim/test_*.c -> one cmocka program each, linked with libtier.a only;
+#     test_daemon_*.c also with libtierd.a. A test that needs more libraries names their pkg-config
+#     modules in a line of its own, `// link: libsystemd libudev`; so pure code proves that it is pure.
+#   tests/sim/tiersim.c with the other tests/sim/*.c -> tiersim
+#   tests/unit/test_*.sh -> run as they are; tests/vm/*.c, tests/bench/*.c -> one program each for the guests
+
+VERSION := 0.1.0
+
+O ?= build
+prefix ?= /usr
+sbindir ?= $(prefix)/sbin
+mandir ?= $(prefix)/share/man
+sysconfdir ?= /etc
+libexecdir ?= $(prefix)/lib
+INSTALL ?= install
+PKG_CONFIG ?= pkg-config
+AR ?= ar
+
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
+
+# ---------------------------------------------------------------- flags
+
+CFLAGS ?= -O2 -g
+tier_cppflags := -D_GNU_SOURCE -DTIER_VERSION='"$(VERSION)"' -DTIER_SYSCONFDIR='"$(sysconfdir)"'
+tier_cflags := -std=gnu11 -fno-common -fno-strict-aliasing -fstack-protector-strong -fPIE \
+	-Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition \
+	-Wpointer-arith -Wwrite-strings -Wformat=2 -Wundef -Wno-unused-parameter -Wno-missing-field-initializers
+tier_ldflags := -pie -Wl,-z,relro,-z,now -Wl,--as-needed
+ifeq ($(SAN),1)
+tier_cflags += -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+tier_ldflags += -fsanitize=address,undefined
+else
+tier_cppflags += -D_FORTIFY_SOURCE=2
+endif
+ifeq ($(WERROR),1)
+tier_cflags += -Werror
+endif
+
+inc_lib := -Ilib -Iinclude
+inc_daemon := -Idaemon $(inc_lib)
+inc_cli := -Icli $(inc_lib)
+inc_kernel := -Ilib/kshim -Ikernel -Iinclude
+inc_tests := -Itests/support -Ilib -Iinclude -Idaemon -Ilib/kshim -Ikernel
+
+pkg_lib := devmapper blkid uuid
+pkg_daemon := libsystemd libudev libconfig
+pkg_cli := libsystemd
+# Evaluated where used, so that `make setup` and `make clean` work with nothing installed.
+pkg_cflags = $(shell $(PKG_CONFIG) --cflags $(1))
+pkg_libs = $(shell $(PKG_CONFIG) --libs $(1))
+
+# ---------------------------------------------------------------- files
+
+kernel_pure := $(wildcard $(addprefix kernel/dm-tier-,args.c map.c heat.c format.c))
+objs = $(patsubst %.c,$(O)/%.o,$(1))
+lib_objs := $(call objs,$(wildcard lib/*.c) $(kernel_pure))
+daemon_objs := $(call objs,$(filter-out daemon/main.c,$(wildcard daemon/*.c)))
+cli_objs := $(call objs,$(wildcard cli/*.c))
+support_objs := $(call objs,$(wildcard tests/support/*.c))
+sim_objs := $(call objs,$(filter-out tests/sim/test_%.c,$(wildcard tests/sim/*.c)))
+unit_progs := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/test_*.c tests/sim/test_*.c))
+guest_progs := $(patsubst %.c,$(O)/guest/%,$(notdir $(wildcard tests/vm/*.c tests/bench/*.c)))
+unit_scripts := $(wildcard tests/unit/test_*.sh tests/sim/test_*.sh)
+
+programs := $(if $(wildcard daemon/main.c),$(O)/tierd) $(if $(wildcard cli/main.c),$(O)/tierctl)
+tiersim := $(if $(wildcard tests/sim/tiersim.c),$(O)/tiersim)
+APPLETS := tpcreate tpextend tpchange tpremove tps tvcreate tvextend tvremove tvchange tvs tes
+applet_links := $(if $(wildcard cli/main.c),$(addprefix $(O)/,$(APPLETS)))
+
+# ---------------------------------------------------------------- user space
+
+.PHONY: all user tests module-host
+all: user module-host
+user: $(if $(lib_objs),$(O)/libtier.a) $(programs) $(applet_links)
+tests: user $(unit_progs) $(tiersim) $(guest_progs)
+
+# Objects depend on the flags they were made with: SAN=1 after a plain make rebuilds everything.
+flags := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(tier_cppflags) $(tier_cflags) $(tier_ldflags)
+ifeq ($(filter clean setup lint,$(MAKECMDGOALS)),)
+$(shell mkdir -p $(O); echo '$(subst ','\'',$(flags))' | cmp -s - $(O)/.flags || \
+	echo '$(subst ','\'',$(flags))' > $(O)/.flags)
+endif
+$(O)/.flags: ;
+
+$(O)/lib/%.o: inc := $(inc_lib)
+# lib/format*.c is the user-space face of the kernel's on-disk code, which is written against the shim.
+$(O)/lib/format%.o: inc := -Ilib $(inc_kernel)
+$(O)/lib/%.o: pkg := $(pkg_lib)
+$(O)/kernel/%.o: inc := $(inc_kernel)
+$(O)/kernel/%.o: pkg :=
+$(O)/daemon/%.o: inc := $(inc_daemon)
+$(O)/daemon/%.o: pkg := $(pkg_daemon)
+$(O)/cli/%.o: inc := $(inc_cli)
+$(O)/cli/%.o: pkg := $(pkg_cli) devmapper
+$(O)/tests/%.o: inc := $(inc_tests)
+$(O)/tests/%.o: pkg := cmocka $(pkg_lib)
+$(O)/tests/unit/test_daemon_%.o: pkg := cmocka $(pkg_lib) $(pkg_daemon)
+
+$(O)/%.o: %.c $(O)/.flags
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(inc) $(tier_cppflags) $(CPPFLAGS) $(if $(pkg),$(call pkg_cflags,$(pkg))) \
+		$(tier_cflags) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+define archive
+	$(call say,AR,$@)
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
+endef
+$(O)/libtier.a: $(lib_objs) ; $(archive)
+$(O)/libtierd.a: $(daemon_objs) ; $(archive)
+$(O)/libsupport.a: $(support_objs) ; $(archive)
+
+define link
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(tier_ldflags) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(1) -lm
+endef
+$(O)/tierd: $(O)/daemon/main.o $(O)/libtierd.a $(O)/libtier.a
+	$(call link,$(call pkg_libs,$(pkg_daemon) $(pkg_lib)))
+$(O)/tierctl: $(cli_objs) $(O)/libtier.a
+	$(call link,$(call pkg_libs,$(pkg_cli) $(pkg_lib)))
+$(applet_links): $(O)/tierctl
+	$(Q)ln -sf tierctl $@
+
+support_lib := $(if $(support_objs),$(O)/libsupport.a)
+# The `// link:` line of a test, as linker arguments.
+test_libs = $(call pkg_libs,cmocka $(shell sed -n 's,^// link: ,,p' $(1)))
+$(O)/tests/unit/test_daemon_%: $(O)/tests/unit/test_daemon_%.o $(support_lib) $(O)/libtierd.a $(O)/libtier.a
+	$(call link,$(call test_libs,tests/unit/test_daemon_$*.c))
+$(O)/tests/unit/%: $(O)/tests/unit/%.o $(support_lib) $(O)/libtier.a
+	$(call link,$(call test_libs,tests/unit/$*.c))
+$(O)/tests/sim/test_%: $(O)/tests/sim/test_%.o $(filter-out %/tiersim.o,$(sim_objs)) $(support_lib) $(O)/libtier.a
+	$(call link,$(call test_libs,tests/sim/test_$*.c))
+$(O)/tiersim: $(sim_objs) $(support_lib) $(O)/libtier.a
+	$(call link)
+$(O)/guest/%: $(O)/tests/vm/%.o
+	$(call link,-lpthread)
+$(O)/guest/%: $(O)/tests/bench/%.o
+	$(call link,-lpthread)
+
+.SECONDARY:
+.DELETE_ON_ERROR:
+-include $(shell find $(O)/lib $(O)/daemon $(O)/cli $(O)/kernel $(O)/tests -name '*.d' 2>/dev/null)
+
+# ---------------------------------------------------------------- the module
+
+# kernel/ is linked file by file into the folder it is built in, so that the source tree stays clean
+# and several kernels and variants can stand side by side: build/modules/<kernel>[-<variant>]/dm-tier.ko
+
+KERNELS ?= 6.1 6.12
+ifneq ($(DRAIN_STRESS),)
+VARIANT := drain$(DRAIN_STRESS)
+KCFLAGS_TIER += -DDM_TIER_STRESS_DRAIN=$(DRAIN_STRESS)
+endif
+variant := $(if $(VARIANT),-$(VARIANT))
+host_kver := $(shell uname -r)
+host_kdir := $(wildcard /lib/modules/$(host_kver)/build)
+kernel_srcs := $(wildcard kernel/dm-tier-*.c)
+
+# $(call build_module,<folder under build/modules>,<shell word that gives the header tree>)
+define build_module
+	$(call say,MODULE,$(O)/modules/$(1)$(variant)/dm-tier.ko)
+	$(Q)set -e; dir=$$(realpath -m $(O)/modules/$(1)$(variant)); kdir=$(2); [ -n "$$kdir" ]; \
+	mkdir -p $$dir/include; find $$dir -xtype l -delete; \
+	ln -sfn $(CURDIR)/include/dm-tier.h $$dir/include/; \
+	ln -sfn $(CURDIR)/kernel/Kbuild $(addprefix $(CURDIR)/,$(wildcard kernel/*.[ch])) $$dir/; \
+	$(MAKE) $(if $(filter 1,$(V)),,-s) -C $$kdir M=$$dir KCFLAGS_TIER='$(KCFLAGS_TIER)' \
+		$(if $(filter 1,$(WERROR)),KCFLAGS=-Werror) $(if $(C),C=$(C)) $(if $(CF),CF='$(CF)') modules
+endef
+
+.PHONY: modules module-one $(addprefix module-,$(KERNELS))
+ifeq ($(kernel_srcs),)
+modules module-host:
+	@echo "  MODULE   nothing to build: kernel/ is empty"
+else
+ifneq ($(KDIR),)
+modules: module-one
+else
+modules: $(addprefix module-,$(KERNELS))
+endif
+module-one:
+	$(call build_module,$$(cat $(KDIR)/include/config/kernel.release),$(KDIR))
+$(addprefix module-,$(KERNELS)): module-%:
+	$(call build_module,$*,$$(tests/vm/kernel --headers $*))
+ifneq ($(host_kdir),)
+module-host:
+	$(call build_module,$(host_kver),$(host_kdir))
+else
+module-host:
+	@echo "  MODULE   no headers of the running kernel ($(host_kver)): user space only"
+endif
+endif
+
+# ---------------------------------------------------------------- tests
+
+.PHONY: check check-unit check-vm demo bench lint setup
+UNIT_TESTS ?=
+unit_suites := $(unit_progs) $(unit_scripts)
+unit_selected := $(if $(UNIT_TESTS),$(foreach t,$(UNIT_TESTS),$(filter %/$(t) %/$(t).sh,$(unit_suites))),$(unit_suites))
+export O VERSION
+
+# Each suite leaves "<suite>: N passed, N failed, N skipped" in build/results; a failing one does not
+# stop the others; the verdict adds up.
+check: tests
+	$(Q)rm -rf $(O)/results
+	$(Q)tests/suites.sh unit $(unit_suites)
+	$(Q)$(MAKE) --no-print-directory modules
+	$(Q)tests/suites.sh vm
+	$(Q)tests/suites.sh verdict
+check-unit: tests
+	$(Q)rm -rf $(O)/results
+	$(Q)tests/suites.sh unit $(unit_selected)
+	$(Q)tests/suites.sh verdict
+check-vm: tests modules
+	$(Q)rm -rf $(O)/results
+	$(Q)tests/suites.sh vm $(VM_TESTS)
+	$(Q)tests/suites.sh verdict
+demo: tests
+	$(Q)$(MAKE) --no-print-directory modules KERNELS=6.1
+	$(Q)tests/demo/demo.sh
+BENCH ?= hotpath
+bench: tests
+	$(Q)$(MAKE) --no-print-directory modules KERNELS=6.1
+	$(Q)tests/bench/$(BENCH).sh
+lint:
+	$(Q)tests/lint.sh
+setup:
+	$(Q)tests/setup.sh
+
+# ---------------------------------------------------------------- install
+
+unitdir := $(prefix)/lib/systemd/system
+module_dir = $(DESTDIR)/lib/modules/$(1)/updates
+# Text files that name a path carry @SBINDIR@ or @SYSCONFDIR@.
+define install_text
+	$(Q)set -e; for f in $(1); do $(INSTALL) -d $(DESTDIR)$(2); \
+	sed -e 's,@SBINDIR@,$(sbindir),g' -e 's,@SYSCONFDIR@,$(sysconfdir),g' -e 's,@VERSION@,$(VERSION),g' $$f \
+		> $(DESTDIR)$(2)/$$(basename $$f $(3))$(4); \
+	chmod 644 $(DESTDIR)$(2)/$$(basename $$f $(3))$(4); done
+endef
+sd = $(filter-out systemd/org.%,$(wildcard $(addprefix systemd/*.,$(1))))
+
+.PHONY: install install-user modules_install dkms dkms-source clean
+install: install-user $(if $(wildcard $(O)/modules/$(host_kver)/dm-tier.ko),modules_install)
+
+install-user: user
+	$(call say,INSTALL,$(DESTDIR)$(prefix))
+	$(Q)$(INSTALL) -d $(DESTDIR)$(sbindir) $(DESTDIR)$(sysconfdir)
+	$(Q)set -e; for p in $(programs); do $(INSTALL) -m 755 $$p $(DESTDIR)$(sbindir); done
+	$(Q)set -e; for a in $(notdir $(applet_links)); do ln -sf tierctl $(DESTDIR)$(sbindir)/$$a; done
+	$(Q)set -e; for m in $(wildcard man/*.[578]); do \
+		$(INSTALL) -D -m 644 $$m $(DESTDIR)$(mandir)/man$${m##*.}/$${m##*/}; done
+	$(Q)set -e; for c in $(wildcard conf/tierd.conf); do \
+		[ -e $(DESTDIR)$(sysconfdir)/tierd.conf ] || $(INSTALL) -m 644 $$c $(DESTDIR)$(sysconfdir); done
+	$(call install_text,$(filter-out conf/tierd.conf,$(wildcard conf/*.conf)),$(prefix)/share/doc/dm-tier/examples)
+	$(call install_text,$(call sd,service timer target path socket),$(unitdir))
+	$(call install_text,$(call sd,rules),$(prefix)/lib/udev/rules.d)
+	$(call install_text,$(call sd,sysusers),$(prefix)/lib/sysusers.d,.sysusers,.conf)
+	$(call install_text,$(call sd,tmpfiles),$(prefix)/lib/tmpfiles.d,.tmpfiles,.conf)
+	$(call install_text,$(call sd,modules-load),$(prefix)/lib/modules-load.d,.modules-load,.conf)
+	$(call install_text,$(call sd,catalog),$(prefix)/lib/systemd/catalog)
+	$(call install_text,$(wildcard systemd/org.*.conf),$(prefix)/share/dbus-1/system.d)
+	$(call install_text,$(wildcard systemd/org.*.service),$(prefix)/share/dbus-1/system-services)
+	$(call install_text,$(wildcard systemd/org.*.policy),$(prefix)/share/polkit-1/actions)
+
+# The module of the running kernel, or of KDIR.
+modules_install: kver := $(if $(KDIR),$(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null),$(host_kver))
+modules_install: $(if $(KDIR),module-one,module-host)
+	$(call say,INSTALL,$(call module_dir,$(kver))/dm-tier.ko)
+	$(Q)test -e $(O)/modules/$(kver)/dm-tier.ko || { echo "no module for $(kver): its kernel headers are needed" >&2; exit 1; }
+	$(Q)$(INSTALL) -D -m 644 $(O)/modules/$(kver)/dm-tier.ko $(call module_dir,$(kver))/dm-tier.ko
+	$(Q)if [ -d $(DESTDIR)/lib/modules/$(kver)/kernel ]; then depmod $(if $(DESTDIR),-b $(DESTDIR)) $(kver); fi
+
+# The source that dkms rebuilds for every kernel that gets installed.
+dkms_dir = $(DESTDIR)/usr/src/dm-tier-$(VERSION)
+dkms-source:
+	$(call say,INSTALL,$(dkms_dir))
+	$(Q)$(INSTALL) -d $(dkms_dir)/include
+	$(Q)$(INSTALL) -m 644 kernel/Kbuild $(wildcard kernel/*.[ch]) $(dkms_dir)
+	$(Q)$(INSTALL) -m 644 include/dm-tier.h $(dkms_dir)/include
+	$(Q)sed 's,@VERSION@,$(VERSION),g' kernel/dkms.conf.in > $(dkms_dir)/dkms.conf
+dkms:
+	@command -v dkms >/dev/null || { echo "dkms is not installed: apt-get install dkms" >&2; exit 1; }
+	$(Q)$(MAKE) --no-print-directory dkms-source
+	$(Q)dkms install --force -m dm-tier -v $(VERSION)
+
+clean:
+	$(Q)tests/clean.sh $(O)

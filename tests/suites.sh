@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# suites.sh unit PROGRAM...   run unit suites (cmocka programs or scripts)
+# suites.sh vm [SUITE...]     run guest suites tests/vm/t_*.sh and host-driven ones tests/vm/h_*.sh
+# suites.sh verdict           add up; the last line is "N passed, N failed, N skipped"
+#
+# Every suite leaves one line "<suite>: N passed, N failed, N skipped" in $O/results/<suite>.txt and its
+# output in $O/results/<suite>.log. A script states its count in a last line of that form (with or
+# without the name); of a cmocka program it is read from its summary. A suite that ends without its
+# line, or with a non-zero code and no failure counted, counts as one failure.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+out=${O:-build}
+results=$out/results
+mkdir -p "$results" || exit 1
+
+# count LOG CODE: "passed failed skipped" of a finished suite
+count() {
+	python3 - "$1" "$2" <<'PY'
+import re, sys
+
+text = open(sys.argv[1], errors="replace").read()
+code = int(sys.argv[2])
+line = re.findall(r"^(?:\S+: )?(\d+) passed, (\d+) failed, (\d+) skipped$", text, re.M)
+if line:
+    passed, failed, skipped = map(int, line[-1])
+elif "[==========]" in text:
+    def cmocka(word):
+        return sum(map(int, re.findall(r"^\[ +%s +\] (\d+) test" % word, text, re.M)))
+    passed, failed, skipped = cmocka("PASSED"), cmocka("FAILED"), cmocka("SKIPPED")
+    if not re.search(r"^\[==========\] .* run\.$", text, re.M):
+        failed += 1     # died on the way
+else:
+    passed, failed, skipped = 0, 1, 0
+if code and not failed:
+    failed = 1
+print(passed, failed, skipped)
+PY
+}
+
+# run SUITE COMMAND...: returns 0 if nothing failed
+run() {
+	local suite=$1 log=$results/$1.log code passed failed skipped start=$SECONDS
+	shift
+	rm -f "$results/$suite.txt"
+	"$@" >"$log" 2>&1 </dev/null
+	code=$?
+	read -r passed failed skipped < <(count "$log" "$code")
+	echo "$suite: ${passed:-0} passed, ${failed:-1} failed, ${skipped:-0} skipped" >"$results/$suite.txt"
+	echo "$(cat "$results/$suite.txt") ($((SECONDS - start)) s)"
+	if [ "${failed:-1}" -ne 0 ]; then
+		echo "--- $suite failed (exit code $code); the end of $log:"
+		grep -aE '\[ +FAILED +\]|^not ok|FAIL|error:|Error' "$log" | head -n 20 | sed 's/^/  | /'
+		tail -n 25 "$log" | sed 's/^/  /'
+		echo "---"
+		return 1
+	fi
+}
+
+verdict() {
+	local files
+	files=$(find "$results" -name '*.txt')
+	if [ -z "$files" ]; then
+		echo "no suite left a result in $results" >&2
+		echo "0 passed, 1 failed, 0 skipped"
+		return 1
+	fi
+	# shellcheck disable=SC2086 # one path a word: our own names
+	cat $files | awk -F'[:,]' '{
+		split($2, p, " "); split($3, f, " "); split($4, s, " ")
+		passed += p[1]; failed += f[1]; skipped += s[1]
+		if (f[1]) bad = bad " " $1
+	} END {
+		if (bad) print "failed suites:" bad
+		printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
+		exit failed != 0
+	}'
+}
+
+cd "$top" || exit 1
+what=${1:?}
+shift
+case $what in
+unit)
+	# As a user of the installed tools would: the built programs come first in the PATH.
+	built=$(realpath "$out")
+	export PATH=$built:$PATH TIER_BUILD=$built
+	for program; do
+		run "$(basename "$program" .sh)" "$program"
+	done
+	;;
+vm)
+	if [ $# -eq 0 ]; then
+		for script in tests/vm/t_*.sh tests/vm/h_*.sh; do
+			[ -e "$script" ] && set -- "$@" "$(basename "$script" .sh)"
+		done
+	fi
+	for suite; do
+		if [ -e "tests/vm/$suite.sh" ]; then
+			case $suite in
+			t_*) run "$suite" tests/vm/suite "tests/vm/$suite.sh" ;;
+			*) run "$suite" "tests/vm/$suite.sh" ;;
+			esac
+		else
+			echo "$suite: 0 passed, 1 failed, 0 skipped" | tee "$results/$suite.txt"
+			echo "no such suite: tests/vm/$suite.sh" >&2
+		fi
+	done
+	;;
+verdict)
+	verdict
+	exit
+	;;
+*)
+	echo "suites.sh: what is '$what'?" >&2
+	exit 2
+	;;
+esac
+exit 0	# failures are the verdict's to tell
