@@ -2,9 +2,17 @@
 /* Words and memory of the backend interface's own types. */
 #include "backend.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "dm-tier.h"
+
+static_assert(TIER_MAX_TIERS == DM_TIER_MAX_TIERS, "tiers");
+static_assert(TIER_MAX_DEVICES == DM_TIER_MAX_DEVICES, "devices");
+static_assert(TIER_MAX_VOLUMES == DM_TIER_MAX_VOLUMES, "volumes");
+static_assert(TIER_LABEL_SIZE == DM_TIER_MAX_LABEL + 1, "label");
 
 static const char *const mode_words[] = {
 	[TIER_POOL_RW] = "rw",

@@ -30,6 +30,7 @@ static const char *const words[TIER_REASON_COUNT] = {
 	[TIER_REASON_CANCELLED] = "cancelled",
 	[TIER_REASON_META_ERROR] = "meta_error",
 	[TIER_REASON_SUSPENDED] = "suspended",
+	[TIER_REASON_GONE] = "gone",
 	[TIER_REASON_UNKNOWN] = "unknown",
 };
 

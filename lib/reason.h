@@ -41,6 +41,7 @@ enum tier_reason {
 	TIER_REASON_CANCELLED,
 	TIER_REASON_META_ERROR,
 	TIER_REASON_SUSPENDED,
+	TIER_REASON_GONE,		/* discarded or deleted meanwhile */
 
 	TIER_REASON_UNKNOWN,		/* a word of a newer kernel */
 	TIER_REASON_COUNT
