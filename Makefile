@@ -89,10 +89,11 @@ applet_links := $(if $(wildcard cli/main.c),$(addprefix $(O)/,$(APPLETS)))
 
 # ---------------------------------------------------------------- user space
 
-.PHONY: all user tests module-host
+.PHONY: all user tests guest-programs module-host
 all: user module-host
 user: $(if $(lib_objs),$(O)/libtier.a) $(programs) $(applet_links)
-tests: user $(unit_progs) $(tiersim) $(guest_progs)
+guest-programs: $(guest_progs)
+tests: user $(unit_progs) $(tiersim) guest-programs
 
 # Objects depend on the flags they were made with: SAN=1 after a plain make rebuilds everything.
 flags := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(tier_cppflags) $(tier_cflags) $(tier_ldflags)
@@ -186,7 +187,8 @@ define build_module
 	ln -sfn $(CURDIR)/include/dm-tier.h $$dir/include/; \
 	ln -sfn $(CURDIR)/kernel/Kbuild $(addprefix $(CURDIR)/,$(wildcard kernel/*.[ch])) $$dir/; \
 	$(MAKE) $(if $(filter 1,$(V)),,-s) -C $$kdir M=$$dir KCFLAGS_TIER='$(KCFLAGS_TIER)' \
-		$(if $(filter 1,$(WERROR)),KCFLAGS=-Werror) $(if $(C),C=$(C)) $(if $(CF),CF='$(CF)') modules
+		CONFIG_DEBUG_INFO_BTF_MODULES= $(if $(filter 1,$(WERROR)),KCFLAGS=-Werror) \
+		$(if $(C),C=$(C)) $(if $(CF),CF='$(CF)') modules
 endef
 
 .PHONY: modules module-one $(addprefix module-,$(KERNELS))
