@@ -112,7 +112,10 @@
  *	up_bytes		t	moved by it
  *	down_bytes		t
  *	side_bytes		t
- *	done_moves		t
+ *	up_moves		t	done, to a higher tier
+ *	down_moves		t
+ *	side_moves		t
+ *	done_moves		t	sum of the three
  *	failed_moves		t	given up after retries
  *	retried_moves		t	attempts that failed and were or will be repeated
  *	heat_since		x	when counting began (young pools rank badly)
