@@ -71,7 +71,7 @@ pkg_libs = $(shell $(PKG_CONFIG) --libs $(1))
 
 # ---------------------------------------------------------------- files
 
-kernel_pure := $(wildcard $(addprefix kernel/dm-tier-,args.c map.c heat.c format.c))
+kernel_pure := $(wildcard $(addprefix kernel/dm-tier-,args.c map.c heat.c format.c image.c))
 objs = $(patsubst %.c,$(O)/%.o,$(1))
 lib_objs := $(call objs,$(wildcard lib/*.c) $(kernel_pure))
 daemon_objs := $(call objs,$(filter-out daemon/main.c,$(wildcard daemon/*.c)))
@@ -204,7 +204,7 @@ endif
 module-one:
 	$(call build_module,$$(cat $(KDIR)/include/config/kernel.release),$(KDIR))
 $(addprefix module-,$(KERNELS)): module-%:
-	$(call build_module,$*,$$(tests/vm/kernel --headers $*))
+	$(call build_module,$*,$$(tests/vm/fetch headers $*))
 ifneq ($(host_kdir),)
 module-host:
 	$(call build_module,$(host_kver),$(host_kdir))

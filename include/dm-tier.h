@@ -144,12 +144,12 @@ struct dm_tier_slot_disk {
 	__u8   type;
 	__u8   flags;
 	__u8   device;
-	__u8   words;		/* words of the valid bitmap that follow: 0 or all */
+	__u8   words;		/* words of the valid bitmap that follow; the rest is zero */
 	__le32 slot;
 	__le64 generation;	/* of the owning volume; 0 = free */
 	__le32 extent;		/* of that volume */
 	__le32 reserved;
-	/* __le64 valid[words]: bit r = region r holds data; absent if full or free */
+	/* __le64 valid[words]: bit r = region r holds data; none if full or free */
 };
 
 struct dm_tier_volume_disk {

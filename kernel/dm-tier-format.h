@@ -111,7 +111,7 @@ u32 dm_tier_record_bytes(const struct dm_tier_record *rec);
 
 /*
  * Building a block: begin, add records while it returns true, seal.  Log and
- * checkpoint blocks differ in their seal only.
+ * checkpoint blocks differ in their seal only.  Blocks lie aligned to 8 bytes.
  */
 void dm_tier_block_begin(void *block);
 bool dm_tier_block_add(void *block, const struct dm_tier_record *rec);
@@ -133,7 +133,8 @@ int dm_tier_ckpt_decode(const void *block, const u8 *uuid, u64 id, u64 index);
 
 /*
  * Walks the records of a valid block: *offset starts at 0.  Returns 1 and a
- * record, 0 at the end, -EBADMSG for a malformed record.
+ * record, 0 at the end, -EBADMSG for a malformed record (*ret_rec is garbage).
+ * What it returns has every key and enum within the format's limits.
  */
 int dm_tier_block_next(const void *block, u32 *offset, struct dm_tier_record *ret_rec);
 
@@ -172,7 +173,8 @@ struct dm_tier_image_slot {
 	u64 generation;		/* 0 = free */
 	u32 extent;
 	bool full, quarantine;
-	u64 *valid;		/* DM_TIER_BITMAP_WORDS words; NULL if full or free */
+	u64 *valid;		/* DM_TIER_BITMAP_WORDS words; NULL if full or free.
+				 * Never all regions: that is `full`, however it was logged. */
 };
 
 struct dm_tier_image_device {
@@ -183,6 +185,11 @@ struct dm_tier_image_device {
 	u32 nr_slot;
 };
 
+struct dm_tier_image_generation {
+	u64 generation;
+	u32 id;			/* of the volume */
+};
+
 struct dm_tier_image {
 	u32 regions;		/* of an extent */
 	u64 next_generation;
@@ -190,6 +197,9 @@ struct dm_tier_image {
 	char pool_label[DM_TIER_MAX_LABEL];
 	struct dm_tier_record *volume[DM_TIER_MAX_VOLUMES];	/* NULL = none */
 	struct dm_tier_image_device device[DM_TIER_MAX_DEVICES];
+	/* private: made by check, dropped when a volume changes */
+	struct dm_tier_image_generation *by_generation;
+	u32 nr_by_generation;
 };
 
 struct dm_tier_image *dm_tier_image_alloc(u32 regions);	/* NULL: no memory */
@@ -199,7 +209,7 @@ void dm_tier_image_free(struct dm_tier_image *image);
  * Applies a record (an after-image; the last one wins), in any order of keys.
  * A tombstone of an unknown key is a no-op; a DEVICE tombstone, or one with
  * another uuid, resets that device's slots.  0, -ENOMEM, or -EBADMSG for a key
- * out of the format's limits.
+ * out of the format's limits or a valid bit beyond the last region.
  */
 int dm_tier_image_apply(struct dm_tier_image *image, const struct dm_tier_record *rec);
 
@@ -207,7 +217,8 @@ enum dm_tier_fault {
 	DM_TIER_FAULT_TWO_OWNERS,	/* two slots claim one extent of a volume */
 	DM_TIER_FAULT_SLOT_RANGE,	/* an owned slot beyond its device's slots */
 	DM_TIER_FAULT_NO_DEVICE,	/* an owned slot of a device without a record */
-	DM_TIER_FAULT_GENERATION,	/* a generation >= the pool's next, or twice */
+	DM_TIER_FAULT_GENERATION,	/* a volume's generation is >= the pool's next, or
+					 * another's: @slot is its id, @device no device */
 };
 
 /*
@@ -222,7 +233,7 @@ int dm_tier_image_check(struct dm_tier_image *image,
 				      u32 device, u32 slot),
 			void *ctx);
 
-/* The volume that has this generation, or -ENOENT. */
+/* The volume that has this generation, or -ENOENT.  Fast once checked, else a scan. */
 int dm_tier_image_find_generation(const struct dm_tier_image *image, u64 generation);
 
 #endif /* DM_TIER_FORMAT_H */

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef KSHIM_MM_H
+#define KSHIM_MM_H
+
+#include <linux/slab.h>
+
+#endif

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef KSHIM_STRING_H
+#define KSHIM_STRING_H
+
+#include <string.h>
+
+#endif
