@@ -36,7 +36,8 @@ PKG_CONFIG ?= pkg-config
 AR ?= ar
 
 Q := $(if $(filter 1,$(V)),,@)
-say = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
+silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
+say = $(if $(filter 1,$(V))$(silent),@:,@printf '  %-8s %s\n' $(1) $(2))
 
 # ---------------------------------------------------------------- flags
 
@@ -104,8 +105,9 @@ endif
 $(O)/.flags: ;
 
 $(O)/lib/%.o: inc := $(inc_lib)
-# lib/format*.c is the user-space face of the kernel's on-disk code, which is written against the shim.
+# The user-space faces of the kernel's pure code, which is written against the shim.
 $(O)/lib/format%.o: inc := -Ilib $(inc_kernel)
+$(O)/lib/text.o: inc := -Ilib $(inc_kernel)
 $(O)/lib/%.o: pkg := $(pkg_lib)
 $(O)/kernel/%.o: inc := $(inc_kernel)
 $(O)/kernel/%.o: pkg :=

@@ -48,9 +48,9 @@ def key_of(*parts):
 
 
 @contextlib.contextmanager
-def locked(name):
-    """Hold the cache's lock `name`; the kernel drops it with the process, however that ends."""
-    with open(cache_dir() / f"{name}.lock", "w", encoding="ascii") as lock:
+def locked(name, folder=None):
+    """Hold the lock `name` of the cache or another folder; it goes with the process, however that ends."""
+    with open((folder or cache_dir()) / f"{name}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -24,7 +24,7 @@ VIRTIOFSD = ("/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd")
 KERNEL_ARGS = ("console=ttyS0 panic=-1 oops=panic net.ifnames=0 printk.devkmsg=on quiet loglevel=6 "
                "systemd.show_status=0 systemd.mask=dev-ttyS0.device random.trust_cpu=on mitigations=off "
                "tsc=reliable no_timer_check watchdog_thresh=40 rcupdate.rcu_cpu_stall_timeout=60 "
-               "sysctl.kernel.hung_task_timeout_secs=60")
+               "sysctl.kernel.hung_task_timeout_secs=60 kfence.sample_interval=100")
 DEATH_EXCERPT_LINES, FAILURE_EXCERPT_LINES = 40, 12
 
 
@@ -210,14 +210,13 @@ class Guest:
     def _judge(self, ended):
         console = self.console.decode(errors="replace").replace("\r", "")
         lines = console.splitlines()
-        found = splat.find(console)
+        names, excerpt = splat.find(console) or ((), lines[-DEATH_EXCERPT_LINES:])
         if self.expect_splat:
-            if found and found[0] == self.expect_splat:
-                return Result(0, f"kernel splat '{found[0]}', as expected")
-            return Result(EXIT_SPLAT, f"expected kernel splat '{self.expect_splat}', found "
-                          + (f"'{found[0]}'" if found else "none"), found[1] if found else lines[-DEATH_EXCERPT_LINES:])
-        if found:
-            return Result(EXIT_SPLAT, f"kernel splat '{found[0]}'", found[1])
+            if self.expect_splat in names:
+                return Result(0, f"kernel splat '{self.expect_splat}', as expected")
+            return Result(EXIT_SPLAT, f"expected kernel splat '{self.expect_splat}', found {names or 'none'}", excerpt)
+        if names:
+            return Result(EXIT_SPLAT, f"kernel splat ({', '.join(names)})", excerpt)
         if ended == "timeout":
             return Result(EXIT_TIMEOUT, f"timeout after {self.timeout_s:.0f} s", lines[-DEATH_EXCERPT_LINES:])
         if ended == "killed":

@@ -20,13 +20,16 @@ SRC_SKIP = {".git", "build"}
 def build_project(kernel, variant, quiet):
     """Bring user space and the module up to date for this kernel; `make` says what fails."""
     goals = ["user", "guest-programs"]
-    if any((TOP / "kernel").glob("dm-tier-*.c")):
+    if variant:     # only `make modules` knows what a variant is made with
+        if not module_path(kernel, variant).exists():
+            raise cache.HarnessError(f"{module_path(kernel, variant)} is not there: `make modules VARIANT=... ` makes it")
+    elif any((TOP / "kernel").glob("dm-tier-*.c")):
         goals.append(f"module-{kernel.name}")
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-    done = subprocess.run(["make", "-s", "--no-print-directory", f"O={cache.out_dir()}", *goals,
-                           *([f"VARIANT={variant}"] if variant else [])],
-                          cwd=TOP, env=env, stdin=subprocess.DEVNULL, check=False,
-                          capture_output=quiet, text=True)
+    argv = ["make", "-s", "--no-print-directory", f"O={cache.out_dir()}", *goals]
+    with cache.locked("build", cache.out_dir()):
+        done = subprocess.run(argv, cwd=TOP, env=env, stdin=subprocess.DEVNULL, check=False,
+                              capture_output=quiet, text=True)
     if done.returncode:
         raise cache.HarnessError("make failed" + (":\n" + done.stdout + done.stderr if quiet else ""))
 

@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The harness tests itself: each detector once, with a module that is bad on purpose; every way a run can
+# end; disks that survive a kill; files that come back; nothing left behind.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/vm/hostlib.sh
+
+vm() { tests/vm/run --no-build --quiet --timeout 90 "$@"; }
+
+# expect WHAT CODE OPTION...: the run must end with this exit code
+expect() {
+	local what=$1 want=$2 code
+	shift 2
+	vm "$@" >"$work/log" 2>&1
+	code=$?
+	if [ "$code" -eq "$want" ]; then
+		pass "$what"
+	else
+		fail "$what" "exit code $code instead of $want"$'\n'"$(tail -n 40 "$work/log")"
+	fi
+}
+
+# bad KERNEL NAME [KERNEL-ARGUMENTS]: the bug of that name must trip the detector of that name
+bad() {
+	local kernel=$1 name=$2
+	expect "detector $name, kernel $kernel" 0 --kernel "$kernel" --extra-module "$work/$kernel/tier-bad.ko" \
+		--append "${3-}" --expect-splat "$name" -c "modprobe tier-bad bug=$name; sleep ${4-0}"
+}
+
+for kernel in 6.1 6.12; do
+	mkdir "$work/$kernel"
+	cp tests/vm/bad/* "$work/$kernel"
+	check "the bad module compiles for $kernel" make -s -C "$(tests/vm/fetch headers $kernel)" M="$work/$kernel" \
+		KCFLAGS=-Werror CONFIG_DEBUG_INFO_BTF_MODULES= modules
+done
+
+for name in bug warning panic oops atomic refcount list slab; do
+	bad 6.1 $name
+done
+bad 6.1 hung_task sysctl.kernel.hung_task_timeout_secs=3 15
+bad 6.1 lockup watchdog_thresh=2
+bad 6.1 rcu "rcupdate.rcu_cpu_stall_timeout=3 watchdog_thresh=60"
+bad 6.1 memory slub_debug=FZ
+bad 6.12 bug
+bad 6.12 memory slab_debug=FZ
+
+expect "a splat fails a run that ends with 0" 97 --extra-module "$work/6.1/tier-bad.ko" \
+	-c 'modprobe tier-bad bug=warning; exit 0'
+expect "a splat that was expected and is not there is a failure" 97 --expect-splat bug -c true
+expect "the script's exit code comes back" 7 -c 'exit 7'
+expect "a timeout is a failure" 124 --timeout 10 -c 'sleep 1000'
+expect "a guest that dies is a failure" 96 -c 'echo b >/proc/sysrq-trigger; sleep 60'
+expect "a kill that never came is a failure" 95 --kill-on NEVER -c true
+expect "a wrong option is an error of its own" 125 --disk ssd=1G,speed=7 -c true
+
+expect "6.12 boots with systemd, nothing failed" 0 --kernel 6.12 --systemd \
+	-c 'case $(uname -r) in 6.12.*) ;; *) exit 1 ;; esac; [ "$(systemctl is-system-running --wait)" = running ]'
+
+# A file of the host goes in, comes back doubled; script arguments arrive.
+mkdir "$work/out"
+head -c 5000000 /dev/urandom >"$work/out/in"
+cat "$work/out/in" "$work/out/in" >"$work/twice"
+cat >"$work/script" <<'S'
+cat /host/in /host/in >"/host/$1" && echo "said: $2"
+S
+expect "files go both ways" 0 --out "$work/out" "$work/script" result "two words"
+check "the file came back whole" cmp "$work/twice" "$work/out/result"
+check "the output came back" grep -qx "said: two words" "$work/log"
+check "so did the console" grep -q "Linux version 6.1" "$work/out/console.log"
+
+expect "a throttle holds within 10 %" 0 --disk slow=1G,iops=200 --disk fast=1G --out "$work/out" -c '
+	iops() {
+		fio --name=t --filename=/dev/disk/by-id/virtio-$1 --rw=randread --bs=4k --ioengine=libaio --iodepth=8 \
+			--direct=1 --runtime=4 --time_based --output-format=json |
+			python3 -c "import json, sys; print(int(json.load(sys.stdin)[\"jobs\"][0][\"read\"][\"iops\"]))"
+	}
+	slow=$(iops slow) fast=$(iops fast)
+	echo "iops: slow $slow fast $fast" | tee /host/iops
+	[ "$slow" -ge 180 ] && [ "$slow" -le 220 ] && [ "$fast" -gt 1000 ]'
+note "$(cat "$work/out/iops")"
+
+# Killed without warning: what the guest's disk had completed is there in the next run.
+expect "the guest is killed at the word" 0 --keep "$work/disks" --disk a=64M --kill-on '^written$' -c '
+	echo precious | dd of=/dev/disk/by-id/virtio-a bs=4k conv=sync oflag=direct status=none && echo written && sleep 1000'
+expect "a kept disk is found again" 0 --keep "$work/disks" --disk a=64M -c '
+	[ "$(head -n 1 /dev/disk/by-id/virtio-a)" = precious ]'
+
+# Counted instructions: the same work takes the same guest time, to the microsecond nearly.
+for turn in 1 2; do
+	expect "a counted run, number $turn" 0 --icount --out "$work/out" -c '
+		python3 -c "
+import time
+start = time.monotonic_ns()
+sum(range(2000000))
+print(time.monotonic_ns() - start)" >/host/ns'
+	mv "$work/out/ns" "$work/ns$turn"
+done
+check "two counted runs differ by less than 1 %" awk '{ ns[NR] = $1 } END {
+	d = ns[1] - ns[2]; print ns[1], ns[2]; exit !(NR == 2 && ns[1] > 0 && d * d < (ns[1] / 100) ^ 2) }' "$work/ns1" "$work/ns2"
+note "guest ns: $(cat "$work/ns1" "$work/ns2" | xargs)"
+
+# Interrupted: it ends, and neither QEMU, nor virtiofsd, nor a folder stays.
+O=$work/o tests/vm/run --no-build -c 'echo started; sleep 1000' >"$work/log" 2>&1 &
+pid=$!
+if wait_for 60 grep -q started "$work/log"; then
+	children=$(pgrep -P $pid | xargs)
+	kill -TERM $pid
+	wait $pid
+	check_equal "a terminated run says so" 143 $?
+	check_equal "it had QEMU and virtiofsd as children" 2 "$(wc -w <<<"$children")"
+	for child in $children; do
+		check "its child $child is gone" test ! -e "/proc/$child"
+	done
+	check_equal "its folder is gone" "" "$(ls "$work/o/vm")"
+else
+	fail "a run to interrupt starts" "$(cat "$work/log")"
+	kill -KILL $pid
+fi
+finish
