@@ -29,8 +29,8 @@ int tier_name_volume_to_dm(const char *pool, const char *volume, char *ret_name,
 void tier_name_dm_to_pool(const char *dm_name, char *ret_pool, size_t size);
 
 /*
- * Cut "<pool>" or "<pool>/<volume>", optionally with /dev/tier/ or /dev/ in
- * front, in two: *ret_volume is "" if there is none. -EINVAL for more slashes or
+ * Cut "<pool>" or "<pool>/<volume>", optionally with /dev/tier/ in front,
+ * in two: *ret_volume is "" if there is none. -EINVAL for more slashes or
  * empty parts, -ENAMETOOLONG; the parts are not checked further.
  */
 int tier_name_split(const char *word, char *ret_pool, char *ret_volume, size_t size);

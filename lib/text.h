@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Percent-encoding of text in messages and answers (dm-tier.h), by the kernel's
+ * own code. Pure.
+ */
+#ifndef TIER_TEXT_H
+#define TIER_TEXT_H
+
+#include <stddef.h>
+
+#define TIER_ENCODED_SIZE	601	/* with the NUL, of a text of TIER_LABEL_SIZE */
+
+/* -ENAMETOOLONG: more than TIER_LABEL_SIZE - 1 bytes. `ret_word`: TIER_ENCODED_SIZE. */
+int tier_text_encode(const char *text, char *ret_word);
+
+/* -EINVAL: not what encode makes. `ret_text`: TIER_LABEL_SIZE. */
+int tier_text_decode(const char *word, char *ret_text);
+
+#endif
