@@ -72,7 +72,7 @@ pkg_libs = $(shell $(PKG_CONFIG) --libs $(1))
 
 # ---------------------------------------------------------------- files
 
-kernel_pure := $(wildcard $(addprefix kernel/dm-tier-,args.c map.c heat.c format.c image.c))
+kernel_pure := $(wildcard $(addprefix kernel/dm-tier-,args.c map.c heat.c format.c image.c image.c))
 objs = $(patsubst %.c,$(O)/%.o,$(1))
 lib_objs := $(call objs,$(wildcard lib/*.c) $(kernel_pure))
 daemon_objs := $(call objs,$(filter-out daemon/main.c,$(wildcard daemon/*.c)))
@@ -170,6 +170,7 @@ $(O)/guest/%: $(O)/tests/bench/%.o
 
 # kernel/ is linked file by file into the folder it is built in, so that the source tree stays clean
 # and several kernels and variants can stand side by side: build/modules/<kernel>[-<variant>]/dm-tier.ko
+# The kernel's own make must not see our O=, CC= and so on, so it starts without MAKEFLAGS.
 
 KERNELS ?= 6.1 6.12
 ifneq ($(DRAIN_STRESS),)
@@ -188,7 +189,8 @@ define build_module
 	mkdir -p $$dir/include; find $$dir -xtype l -delete; \
 	ln -sfn $(CURDIR)/include/dm-tier.h $$dir/include/; \
 	ln -sfn $(CURDIR)/kernel/Kbuild $(addprefix $(CURDIR)/,$(wildcard kernel/*.[ch])) $$dir/; \
-	$(MAKE) $(if $(filter 1,$(V)),,-s) -C $$kdir M=$$dir KCFLAGS_TIER='$(KCFLAGS_TIER)' \
+	env -u MAKEFLAGS -u MFLAGS $(MAKE) -j$$(nproc) $(if $(filter 1,$(V)),,-s) -C $$kdir M=$$dir \
+		KCFLAGS_TIER='$(KCFLAGS_TIER)' \
 		CONFIG_DEBUG_INFO_BTF_MODULES= $(if $(filter 1,$(WERROR)),KCFLAGS=-Werror) \
 		$(if $(C),C=$(C)) $(if $(CF),CF='$(CF)') modules
 endef
