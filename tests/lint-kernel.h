@@ -11,7 +11,8 @@
 #define LIST_HEAD(name) struct list_head name
 #define DECLARE_BITMAP(name, bits) unsigned long name[((bits) + 63) / 64]
 #define list_for_each_entry(p, head, member) for (p = first_entry(head); p; p = next_entry(p))
-#define list_for_each_entry_safe(p, n, head, member) for (p = first_entry(head); p; p = n)
+#define list_for_each_entry_safe(p, n, head, member) \
+	for (p = first_entry(head), n = next_entry(p); p; p = n, n = next_entry(p))
 #define list_for_each_entry_reverse(p, head, member) list_for_each_entry(p, head, member)
 #define list_for_each_entry_rcu(p, head, member) list_for_each_entry(p, head, member)
 #define hlist_for_each_entry(p, head, member) list_for_each_entry(p, head, member)
