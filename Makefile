@@ -53,9 +53,7 @@ tier_ldflags += -fsanitize=address,undefined
 else
 tier_cppflags += -D_FORTIFY_SOURCE=2
 endif
-ifeq ($(WERROR),1)
-tier_cflags += -Werror
-endif
+werror := $(if $(filter 1,$(WERROR)),-Werror)
 
 inc_lib := -Ilib -Iinclude
 inc_daemon := -Idaemon $(inc_lib)
@@ -123,7 +121,7 @@ $(O)/%.o: %.c $(O)/.flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(inc) $(tier_cppflags) $(CPPFLAGS) $(if $(pkg),$(call pkg_cflags,$(pkg))) \
-		$(tier_cflags) $(CFLAGS) -MMD -MP -c -o $@ $<
+		$(tier_cflags) $(CFLAGS) $(werror) -MMD -MP -c -o $@ $<
 
 define archive
 	$(call say,AR,$@)
