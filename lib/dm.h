@@ -54,11 +54,13 @@ int tier_dm_list(struct tier_dm_device **ret_devices, size_t *ret_nr_devices);
 /* Whether any dm device has that name, whatever its target. */
 int tier_dm_exists(const char *name, bool *ret_exists);
 
-/* Parameters of the live table's one target, as `dmsetup table` prints them. Caller frees. */
-int tier_dm_table(const char *name, char **ret_params);
-
-/* Status of the live table's one target. Never waits for I/O. Caller frees. */
-int tier_dm_status(const char *name, char **ret_params);
+/*
+ * Parameters of the live table, as `dmsetup table` prints them, and its status.
+ * Neither waits for I/O. -ENODEV also if the device is not of that kind. Caller
+ * frees.
+ */
+int tier_dm_table(enum tier_dm_kind kind, const char *name, char **ret_params);
+int tier_dm_status(enum tier_dm_kind kind, const char *name, char **ret_params);
 
 /*
  * A message; *ret_answer (caller frees) is "" when there was none. `ret_answer`
