@@ -19,7 +19,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "kmsg.h"
+#include "dm_kmsg.h"
 #include "table.h"
 #include "util.h"
 

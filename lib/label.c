@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backend.h"
@@ -47,9 +48,7 @@ int tier_label_set(const char *label, const char *key, const char *value,
 	if (value) {
 		if (key_length + 1 + strlen(value) >= sizeof(word))
 			return -ENOSPC;
-		memcpy(word, key, key_length);
-		word[key_length] = '=';
-		strcpy(word + key_length + 1, value);
+		snprintf(word, sizeof(word), "%s=%s", key, value);
 	}
 
 	/* Words keep their place; the key's first one is replaced, others of it go. */

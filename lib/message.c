@@ -66,13 +66,12 @@ int tier_message_set_pool_label(const char *label, char *ret_message, size_t siz
 
 void tier_placement_word(const struct tier_placement *placement, char *ret_word)
 {
-	if (placement->is_auto) {
-		strcpy(ret_word, "auto");
-		return;
-	}
-	*ret_word = '\0';
-	for (uint32_t i = 0; i < placement->nr_tiers; i++)
-		ret_word += sprintf(ret_word, "%s%u", i ? "," : "", placement->tiers[i]);
+	size_t used = 0;
+
+	snprintf(ret_word, TIER_PLACEMENT_SIZE, placement->is_auto ? "auto" : "");
+	for (uint32_t i = 0; !placement->is_auto && i < placement->nr_tiers; i++)
+		used += snprintf(ret_word + used, TIER_PLACEMENT_SIZE - used, "%s%u",
+				 i ? "," : "", placement->tiers[i]);
 }
 
 int tier_message_set_placement(uint32_t id, const struct tier_placement *placement,

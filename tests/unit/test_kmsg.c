@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sentences out of kernel log records (lib/kmsg.c). */
+/* Sentences out of kernel log records (lib/dm_kmsg.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "kmsg.h"
+#include "dm_kmsg.h"
 #include "util.h"
 
 static const struct {

@@ -3,8 +3,8 @@
  * Why the kernel refused a table: it says so in its log only. Open the log, load
  * the table, and if that failed look for what was said about the device.
  */
-#ifndef TIER_KMSG_H
-#define TIER_KMSG_H
+#ifndef TIER_DM_KMSG_H
+#define TIER_DM_KMSG_H
 
 #include <stdbool.h>
 #include <stddef.h>

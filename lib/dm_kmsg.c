@@ -9,7 +9,7 @@
  *
  *	device-mapper: tier: <sentence>
  */
-#include "kmsg.h"
+#include "dm_kmsg.h"
 
 #include <errno.h>
 #include <fcntl.h>
