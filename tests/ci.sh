@@ -72,7 +72,7 @@ silent_build() {
 	echo "silent"
 }
 
-step setup one make setup
+step setup one tests/setup.sh	# make itself may be missing
 step build-gcc one silent_build WERROR=1 tests
 step build-clang one silent_build O=build/clang CC=clang WERROR=1 tests
 step build-san one silent_build O=build/san SAN=1 WERROR=1 tests

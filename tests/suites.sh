@@ -39,13 +39,33 @@ print(passed, failed, skipped)
 PY
 }
 
+group=
+# Ended from outside: pass it on to the suite that runs, and wait until it has cleaned up.
+interrupted() {
+	trap '' INT TERM HUP
+	if [ -n "$group" ]; then
+		kill -TERM -- "-$group" 2>/dev/null
+		wait "$group"
+	fi
+	exit "$1"
+}
+trap 'interrupted 129' HUP
+trap 'interrupted 130' INT
+trap 'interrupted 143' TERM
+
 # run SUITE COMMAND...: returns 0 if nothing failed
 run() {
 	local suite=$1 log=$results/$1.log code passed failed skipped start=$SECONDS
 	shift
 	rm -f "$results/$suite.txt"
-	"$@" >"$log" 2>&1 </dev/null
+	# In a process group of its own, so that all of it can be ended (below).
+	set -m
+	"$@" >"$log" 2>&1 </dev/null &
+	group=$!
+	set +m
+	wait $group
 	code=$?
+	group=
 	read -r passed failed skipped < <(count "$log" "$code")
 	echo "$suite: ${passed:-0} passed, ${failed:-1} failed, ${skipped:-0} skipped" >"$results/$suite.txt"
 	echo "$(cat "$results/$suite.txt") ($((SECONDS - start)) s)"
@@ -91,6 +111,7 @@ unit)
 	done
 	;;
 vm)
+	export TIER_NO_BUILD=1	# make has done it
 	if [ $# -eq 0 ]; then
 		for script in tests/vm/t_*.sh tests/vm/h_*.sh; do
 			[ -e "$script" ] && set -- "$@" "$(basename "$script" .sh)"

@@ -39,7 +39,7 @@ done
 for name in bug warning panic oops atomic refcount list slab; do
 	bad 6.1 $name
 done
-bad 6.1 hung_task sysctl.kernel.hung_task_timeout_secs=3 15
+bad 6.1 hung_task sysctl.kernel.hung_task_timeout_secs=3 10
 bad 6.1 lockup watchdog_thresh=2
 bad 6.1 rcu "rcupdate.rcu_cpu_stall_timeout=3 watchdog_thresh=60"
 bad 6.1 memory slub_debug=FZ
@@ -50,7 +50,7 @@ expect "a splat fails a run that ends with 0" 97 --extra-module "$work/6.1/tier-
 	-c 'modprobe tier-bad bug=warning; exit 0'
 expect "a splat that was expected and is not there is a failure" 97 --expect-splat bug -c true
 expect "the script's exit code comes back" 7 -c 'exit 7'
-expect "a timeout is a failure" 124 --timeout 10 -c 'sleep 1000'
+expect "a timeout is a failure" 124 --timeout 8 -c 'sleep 1000'
 expect "a guest that dies is a failure" 96 -c 'echo b >/proc/sysrq-trigger; sleep 60'
 expect "a kill that never came is a failure" 95 --kill-on NEVER -c true
 expect "a wrong option is an error of its own" 125 --disk ssd=1G,speed=7 -c true
@@ -80,6 +80,12 @@ expect "a throttle holds within 10 %" 0 --disk slow=1G,iops=200 --disk fast=1G -
 	echo "iops: slow $slow fast $fast" | tee /host/iops
 	[ "$slow" -ge 180 ] && [ "$slow" -le 220 ] && [ "$fast" -gt 1000 ]'
 note "$(cat "$work/out/iops")"
+
+expect "a disk's options reach the guest" 0 --disk a=64M,lbs=4096 --disk b=64M,ro --disk c=64M,log="$work/writes" -c '
+	d=/dev/disk/by-id/virtio-
+	[ "$(blockdev --getss ${d}a)" = 4096 ] && [ "$(blockdev --getro ${d}b)" = 1 ] &&
+		dd if=/dev/zero of=${d}c bs=64k count=16 oflag=direct conv=fsync status=none'
+check "every write was logged" test "$(stat -c %s "$work/writes")" -gt 1048576
 
 # Killed without warning: what the guest's disk had completed is there in the next run.
 expect "the guest is killed at the word" 0 --keep "$work/disks" --disk a=64M --kill-on '^written$' -c '

@@ -63,12 +63,12 @@ static void bad_oops(void)
 
 static void bad_lockup(void)
 {
-	spin(15);
+	spin(8);
 }
 
 static void bad_rcu(void)
 {
-	spin(15);
+	spin(8);
 }
 
 static void bad_atomic(void)

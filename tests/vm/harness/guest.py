@@ -28,9 +28,13 @@ KERNEL_ARGS = ("console=ttyS0 panic=-1 oops=panic net.ifnames=0 printk.devkmsg=o
 DEATH_EXCERPT_LINES, FAILURE_EXCERPT_LINES = 40, 12
 
 
+def end_with_parent(number):
+    """This process gets the signal when its parent ends, however that ends."""
+    ctypes.CDLL(None, use_errno=True).prctl(1, number)      # PR_SET_PDEATHSIG
+
+
 def _die_with_parent():
-    """In the child, before exec: PR_SET_PDEATHSIG."""
-    ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)
+    end_with_parent(signal.SIGKILL)
 
 
 class Result:

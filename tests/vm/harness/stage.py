@@ -14,7 +14,10 @@ import subprocess
 from . import cache
 from .cache import TOP, VM, command
 
-SRC_SKIP = {".git", "build"}
+def _skip(folder, names):
+    """The source tree without what is built, which may lie in build, build-san, ..."""
+    top = folder == str(TOP)
+    return [n for n in names if n in (".git", "__pycache__") or top and n.startswith("build")]
 
 
 def build_project(kernel, variant, quiet):
@@ -22,7 +25,7 @@ def build_project(kernel, variant, quiet):
     goals = ["user", "guest-programs"]
     if variant:     # only `make modules` knows what a variant is made with
         if not module_path(kernel, variant).exists():
-            raise cache.HarnessError(f"{module_path(kernel, variant)} is not there: `make modules VARIANT=... ` makes it")
+            raise cache.HarnessError(f"{module_path(kernel, variant)} is not there: `make modules VARIANT=...` makes it")
     elif any((TOP / "kernel").glob("dm-tier-*.c")):
         goals.append(f"module-{kernel.name}")
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
@@ -44,8 +47,7 @@ def make(work, kernel, variant, script, extra_modules=()):
     root = tree / "root"
     for name in ("usr/local/sbin", "usr/local/bin", "etc/systemd/system"):
         (root / name).mkdir(parents=True)
-    shutil.copytree(TOP, tree / "src", symlinks=True,
-                    ignore=lambda folder, names: [n for n in names if n in SRC_SKIP or n == "__pycache__"])
+    shutil.copytree(TOP, tree / "src", symlinks=True, ignore=_skip)
     _install(root)
     _guest_files(root)
     _modules(tree / "modules", work, kernel, [module_path(kernel, variant), *extra_modules])
