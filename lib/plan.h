@@ -145,7 +145,7 @@ struct tier_plan {
 struct tier_planner;
 
 /*
- * Memory for plans of up to max_extents allocated extents (48 bytes each). Moves
+ * Memory for plans of up to max_extents allocated extents (32 bytes each). Moves
  * get memory as they come, so tier_plan() can fail with -ENOMEM.
  */
 int tier_planner_new(uint64_t max_extents, struct tier_planner **ret_planner);
