@@ -179,6 +179,11 @@ variant := $(if $(VARIANT),-$(VARIANT))
 host_kver := $(shell uname -r)
 host_kdir := $(wildcard /lib/modules/$(host_kver)/build)
 kernel_srcs := $(wildcard kernel/dm-tier-*.c)
+# What `uname -r` says there; include/config/kernel.release of Debian's headers does not.
+ifneq ($(KDIR),)
+kdir_release := $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h)
+$(if $(kdir_release),,$(error KDIR=$(KDIR) is no tree of kernel headers))
+endif
 
 # $(call build_module,<folder under build/modules>,<shell word that gives the header tree>)
 define build_module
@@ -204,7 +209,7 @@ else
 modules: $(addprefix module-,$(KERNELS))
 endif
 module-one:
-	$(call build_module,$$(cat $(KDIR)/include/config/kernel.release),$(KDIR))
+	$(call build_module,$(kdir_release),$(KDIR))
 $(addprefix module-,$(KERNELS)): module-%:
 	$(call build_module,$*,$$(tests/vm/fetch headers $*))
 ifneq ($(host_kdir),)
@@ -289,7 +294,7 @@ install-user: user
 	$(call install_text,$(wildcard systemd/org.*.policy),$(prefix)/share/polkit-1/actions)
 
 # The module of the running kernel, or of KDIR.
-modules_install: kver := $(if $(KDIR),$(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null),$(host_kver))
+modules_install: kver = $(if $(KDIR),$(kdir_release),$(host_kver))
 modules_install: $(if $(KDIR),module-one,module-host)
 	$(call say,INSTALL,$(call module_dir,$(kver))/dm-tier.ko)
 	$(Q)test -e $(O)/modules/$(kver)/dm-tier.ko || { echo "no module for $(kver): its kernel headers are needed" >&2; exit 1; }
