@@ -25,11 +25,12 @@
 #define TIER_DAY_SUNDAY		(1U << 0)	/* bit n = tm_wday n */
 #define TIER_DAYS_ALL		0x7fU
 #define TIER_SCHEDULE_NEVER	INT64_MAX
+#define TIER_WINDOW_DAY_S	86400U
 
 struct tier_window {
 	uint32_t days;			/* bits, at least one */
 	uint32_t start_s;		/* after midnight, < 86400 */
-	uint32_t duration_s;		/* 1 .. 86400 */
+	uint32_t duration_s;		/* 1 .. TIER_WINDOW_DAY_S */
 	struct tier_rate rate;
 };
 
@@ -50,16 +51,19 @@ struct tier_time_zone {
 
 struct tier_schedule_state {
 	bool is_open;
-	size_t window;			/* index of the open one, or of the next; if any */
-	int64_t opened_at_s;		/* of the open one */
-	int64_t closes_at_s;		/* of the open one; the next window's if none is open */
-	int64_t next_open_s;		/* first opening after now; TIER_SCHEDULE_NEVER */
+	size_t window;			/* index of the open one, or of the next; nr_windows: none */
+	int64_t opens_at_s;		/* of that window: past if it is open, else to come */
+	int64_t closes_at_s;		/* likewise. Ask again then: the next one may open at once */
+	int64_t next_open_s;		/* first opening after now, of any window */
 };
 
 /* daily 00:00 for 8 h, fast. */
 extern const struct tier_window tier_window_default;
 
-/* Where are we at now_s? If windows overlap, the one that is listed first counts. */
+/*
+ * Where are we at now_s? Open is [opens, closes). If windows overlap, the one that
+ * is listed first counts. Times that never come are TIER_SCHEDULE_NEVER.
+ */
 void tier_schedule_at(const struct tier_schedule *schedule, const struct tier_time_zone *zone,
 		      int64_t now_s, struct tier_schedule_state *ret_state);
 
