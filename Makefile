@@ -21,6 +21,8 @@
 #     test_daemon_*.c also with libtierd.a. A test that needs more libraries names their pkg-config
 #     modules in a line of its own, `// link: libsystemd libudev`; so pure code proves that it is pure.
 #   tests/sim/tiersim.c with the other tests/sim/*.c -> tiersim
+#   systemd/*.service, *.rules, *.sysusers, *.tmpfiles, *.modules-load, *.catalog, org.*.conf|service|policy (D-Bus),
+#     man/*.[578], conf/*.conf -> installed where each belongs
 #   tests/unit/test_*.sh -> run as they are; tests/vm/*.c, tests/bench/*.c -> one program each for the guests
 
 VERSION := 0.1.0
@@ -234,8 +236,7 @@ export O VERSION
 check: tests
 	$(Q)rm -rf $(O)/results
 	$(Q)tests/suites.sh unit $(unit_suites)
-	$(Q)$(MAKE) --no-print-directory modules
-	$(Q)tests/suites.sh vm
+	$(Q)if tests/suites.sh build modules $(MAKE) --no-print-directory modules; then tests/suites.sh vm; fi
 	$(Q)tests/suites.sh verdict
 check-unit: tests
 	$(Q)rm -rf $(O)/results

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# suites.sh unit PROGRAM...   run unit suites (cmocka programs or scripts)
-# suites.sh vm [SUITE...]     run guest suites tests/vm/t_*.sh and host-driven ones tests/vm/h_*.sh
-# suites.sh verdict           add up; the last line is "N passed, N failed, N skipped"
+# suites.sh unit PROGRAM...          run unit suites (cmocka programs or scripts)
+# suites.sh build NAME COMMAND...   a build as a suite of one test; exit code 1 if it fails
+# suites.sh vm [SUITE...]           run guest suites tests/vm/t_*.sh and host-driven ones tests/vm/h_*.sh
+# suites.sh verdict                 add up; the last line is "N passed, N failed, N skipped"
 #
 # Every suite leaves one line "<suite>: N passed, N failed, N skipped" in $O/results/<suite>.txt and its
 # output in $O/results/<suite>.log. A script states its count in a last line of that form (with or
@@ -109,6 +110,11 @@ unit)
 	for program; do
 		run "$(basename "$program" .sh)" "$program"
 	done
+	;;
+build)
+	suite=$1
+	shift
+	run "$suite" bash -c '"$@" && echo "1 passed, 0 failed, 0 skipped"' build "$@" || exit 1
 	;;
 vm)
 	export TIER_NO_BUILD=1	# make has done it
