@@ -455,6 +455,13 @@ void execute_plan(struct execute *execute, const struct tier_plan *plan,
 	execute->limits = *limits;
 }
 
+void execute_drop(struct execute *execute)
+{
+	execute->moves = NULL;
+	execute->nr_moves = 0;
+	execute->next = 0;
+}
+
 /* Whether limits, or a device that is being waited for, forbid this move for now. */
 static bool is_blocked(const struct execute *execute, const struct tier_plan_move *move,
 		       int64_t now_ns)
@@ -609,14 +616,14 @@ int execute_stop(struct execute *execute, int64_t now_ns)
 	const struct tier_backend *backend = execute->backend;
 	int r, result = 0;
 
-	execute->moves = NULL;
-	execute->nr_moves = 0;
-	execute->next = 0;
+	execute_drop(execute);
 	for (size_t i = 0; i < execute->nr_failures; i++)
 		execute->failures[i].is_waiting = false;
 	for (size_t i = 0; i < execute->nr_flights; i++) {
 		struct flight *flight = &execute->flights[i];
 
+		if (flight->is_cancelled)
+			continue;
 		r = backend->ops->cancel(backend->ctx, flight->move.volume, flight->move.extent);
 		/* -ENOENT: it has ended by itself, the ring will say how. */
 		if (!r || r == -ENOENT)

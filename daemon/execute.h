@@ -78,11 +78,15 @@ int execute_adopt(struct execute *execute, const struct tier_pool_info *pool);
 
 /*
  * Work on this plan from now on. The moves are the caller's (a planner's) and
- * stay as they are until the next plan or execute_stop(). What is left of the
- * plan before is dropped; what is under way or waits for another attempt is not.
+ * stay as they are until the next plan, execute_drop() or execute_stop(). What is
+ * left of the plan before is dropped; what is under way or waits for another
+ * attempt is not.
  */
 void execute_plan(struct execute *execute, const struct tier_plan *plan,
 		  const struct execute_limits *limits);
+
+/* Forget what is left of the plan. */
+void execute_drop(struct execute *execute);
 
 /*
  * Look at what ended, hand over what can be handed over. Blocks for a few ioctls.
@@ -91,7 +95,10 @@ void execute_plan(struct execute *execute, const struct tier_plan *plan,
  */
 int execute_tick(struct execute *execute, int64_t now_ns);
 
-/* Drop what has not been handed over, ask for the end of what is under way. */
+/*
+ * Drop what has not been handed over, ask for the end of what is under way. May be
+ * repeated, for what could not be asked.
+ */
 int execute_stop(struct execute *execute, int64_t now_ns);
 
 struct execute_status {

@@ -24,8 +24,10 @@ struct disk_head {
 	int64_t aborted_window_s;
 	int64_t heat_since_s;
 	struct state_relocation relocation;
+	uint32_t watched;
 	uint32_t paused;
 	uint32_t nr_volumes;
+	uint32_t reserved;
 };
 
 /* Followed by heat[nr_terms][], born[], base[], each of nr_extents entries. */
@@ -99,6 +101,7 @@ int state_encode(const struct state *state, void **ret_data, size_t *ret_size)
 		.aborted_window_s = state->aborted_window_s,
 		.heat_since_s = state->heat_since_s,
 		.relocation = state->relocation,
+		.watched = state->watched,
 		.paused = state->paused,
 		.nr_volumes = state->nr_volumes,
 	};
@@ -230,11 +233,12 @@ int state_decode(const void *data, size_t size, struct state *ret_state)
 	if (r)
 		return r;
 	if (head.version != STATE_VERSION || head.byte_order != BYTE_ORDER_MARK ||
-	    head.nr_volumes > TIER_MAX_VOLUMES || head.paused > 1 || !is_time(head.saved_boot_ns) ||
+	    head.nr_volumes > TIER_MAX_VOLUMES || head.watched > 1 || head.paused > 1 || !is_time(head.saved_boot_ns) ||
 	    memchr(head.boot_id, '\0', CLOCK_BOOT_ID_SIZE) == NULL)
 		return -EBADMSG;
 	state = (struct state) {
 		.saved = { .boot_ns = head.saved_boot_ns, .real_s = head.saved_real_s },
+		.watched = head.watched,
 		.paused = head.paused,
 		.aborted_window_s = head.aborted_window_s,
 		.heat_since_s = head.heat_since_s,

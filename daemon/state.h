@@ -47,6 +47,7 @@ struct state_volume {
 struct state {
 	struct clock_time saved;
 	char boot_id[CLOCK_BOOT_ID_SIZE];
+	bool watched;			/* its volumes have been read: others are new */
 	bool paused;
 	int64_t aborted_window_s;	/* the window that opened then was aborted; 0 = none */
 	int64_t heat_since_s;
