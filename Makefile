@@ -72,7 +72,7 @@ pkg_libs = $(shell $(PKG_CONFIG) --libs $(1))
 
 # ---------------------------------------------------------------- files
 
-kernel_pure := $(wildcard $(addprefix kernel/dm-tier-,args.c map.c heat.c format.c image.c image.c))
+kernel_pure := $(wildcard $(addprefix kernel/dm-tier-,args.c map.c heat.c format.c image.c))
 objs = $(patsubst %.c,$(O)/%.o,$(1))
 lib_objs := $(call objs,$(wildcard lib/*.c) $(kernel_pure))
 daemon_objs := $(call objs,$(filter-out daemon/main.c,$(wildcard daemon/*.c)))
@@ -106,6 +106,7 @@ $(O)/.flags: ;
 
 $(O)/lib/%.o: inc := $(inc_lib)
 # The user-space faces of the kernel's pure code, which is written against the shim.
+$(O)/lib/format.o: inc := -Ilib $(inc_kernel)
 $(O)/lib/format%.o: inc := -Ilib $(inc_kernel)
 $(O)/lib/text.o: inc := -Ilib $(inc_kernel)
 $(O)/lib/%.o: pkg := $(pkg_lib)

@@ -289,8 +289,7 @@ u32 dm_tier_record_bytes(const struct dm_tier_record *rec)
 	case DM_TIER_REC_DEVICE:
 		return sizeof(struct dm_tier_device_disk);
 	case DM_TIER_REC_POOL:
-		return sizeof(struct dm_tier_pool_disk) +
-		       (rec->tombstone ? 0 : LABEL_TAIL(rec->pool.label_bytes));
+		return sizeof(struct dm_tier_pool_disk) + LABEL_TAIL(rec->pool.label_bytes);
 	}
 	return 0;
 }
@@ -345,8 +344,6 @@ static void encode_device(const struct dm_tier_record *rec, struct dm_tier_devic
 
 static void encode_pool(const struct dm_tier_record *rec, struct dm_tier_pool_disk *disk)
 {
-	if (rec->tombstone)
-		return;
 	disk->next_generation = cpu_to_le64(rec->pool.next_generation);
 	disk->label_bytes = rec->pool.label_bytes;
 	memcpy(disk + 1, rec->pool.label, rec->pool.label_bytes);

@@ -68,7 +68,7 @@ void dm_tier_label_encode(const struct dm_tier_label *label, void *sector);
 
 struct dm_tier_record {
 	u8 type;		/* DM_TIER_REC_SLOT, ... */
-	bool tombstone;		/* only the key below has meaning */
+	bool tombstone;		/* only the key below has meaning; never of the pool */
 	union {
 		struct {
 			u32 device;	/* key */
