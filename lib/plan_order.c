@@ -6,9 +6,10 @@
  * A tier has room if it is below its capacity. Where a move's destination has
  * none, another planned move out of there goes first, and so on along a chain of
  * tiers until one with room: found breadth first, played from its far end. If all
- * are at capacity, one slot of headroom lends itself and is given back at once. A
- * move that no chain can help (planned moves that only go round between full
- * tiers) is given up with no_space.
+ * are at capacity, a slot of headroom is lent; the slot that the move leaves behind
+ * is the room by which the next move into that tier, or the last step, gives it
+ * back. A move that no chain can help (planned moves that only go round between
+ * full tiers) is given up with no_space.
  */
 #include "plan_internal.h"
 
@@ -283,13 +284,9 @@ static void settle(struct order *order, struct plan_item *item)
 	uint8_t to = destination(item);
 	struct plan_tier *tier = &planner->tiers[to];
 
-	if (has_room_for(tier, item) || make_room(order, to, false)) {
-		play_to_target(order, item);
-	} else if (tier->free_slots) {
-		/* Headroom lends a slot, and gets it back as soon as there is a way. */
-		play_to_target(order, item);
-		make_room(order, to, false);
-	} else if (make_room(order, to, true)) {
+	/* In this order: room, room that a chain makes, a slot of headroom, a chain to one. */
+	if (has_room_for(tier, item) || make_room(order, to, false) || tier->free_slots ||
+	    make_room(order, to, true)) {
 		play_to_target(order, item);
 	} else {
 		item->flags |= PLAN_MOVED;

@@ -199,12 +199,38 @@ static void test_free_slots(void **state)
 	make_plan(pool);
 	assert_int_equal(pool->plan.nr_moves, 4);
 	assert_int_equal(pool->plan.tiers[0].headroom_slots, 3);
+	assert_int_equal(pool->plan.tiers[1].headroom_slots, 1);	/* the lowest: the minimum */
 	for (int extent = 0; extent < 4; extent++)
 		assert_move(pool, v, extent, 0, TIER_REASON_HOTTER);
 	assert_reason(pool, v, 4, TIER_REASON_BELOW_BENEFIT);
 	assert_reason(pool, v, 5, TIER_REASON_BELOW_BENEFIT);
 	assert_reason(pool, v, 6, TIER_REASON_NONE);
 	assert_true(pool->plan.moves[0].threshold > 40 && pool->plan.moves[0].threshold < 41);
+}
+
+/* 3.1: by heat, however little it differs; equals by their order. */
+static void test_ranking(void **state)
+{
+	struct pool *pool = *state;
+	uint8_t slow;
+	uint32_t v;
+
+	add_device(pool, 0, 11);
+	slow = add_device(pool, 1, 100);
+	v = add_volume(pool, TIER_POLICY_AUTO);
+	for (int i = 0; i < 60; i++)
+		add_extent(pool, v, slow, 1e6f + (float)(i * 7 % 60));
+	make_plan(pool);
+	assert_int_equal(pool->plan.nr_moves, 10);
+	for (int i = 0; i < 10; i++)
+		assert_true(pool->plan.moves[i].heat == 1e6f + (float)(59 - i));
+
+	for (int i = 0; i < 60; i++)
+		pool->heat[v][i] = 5;
+	make_plan(pool);
+	assert_int_equal(pool->plan.nr_moves, 10);
+	for (uint64_t i = 0; i < 10; i++)
+		assert_int_equal(pool->plan.moves[i].extent, i);
 }
 
 /* 3.2: the headroom is refilled by the coldest; 3.7: the hottest go up first. */
@@ -256,6 +282,9 @@ static void test_exchange_when_full(void **state)
 		assert_true(free_slots[move->to_tier] > 0);
 		free_slots[move->to_tier]--;
 		free_slots[move->from_tier]++;
+		/* What the headroom lends comes back with the next move. */
+		if (i)
+			assert_int_equal(free_slots[0], move->to_tier ? 1 : 0);
 	}
 	assert_int_equal(free_slots[0], 1);
 	assert_move(pool, v, 4, 0, TIER_REASON_HOTTER);
@@ -640,6 +669,7 @@ int main(void)
 		RULE(test_empty_pools),
 		RULE(test_one_extent),
 		RULE(test_free_slots),
+		RULE(test_ranking),
 		RULE(test_headroom),
 		RULE(test_exchange_when_full),
 		RULE(test_no_slot_anywhere),
