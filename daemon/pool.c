@@ -360,7 +360,7 @@ void pool_set_settings(struct pool *pool, const struct config_settings *settings
 
 /* ---------------------------------------------------------------- begin and end */
 
-static int begin(struct pool *pool, const struct clock_time *now)
+static int begin(struct pool *pool, const struct config *config, const struct clock_time *now)
 {
 	const struct execute_observer observer = { .ended = pool_move_ended, .ctx = pool };
 	int r;
@@ -369,6 +369,7 @@ static int begin(struct pool *pool, const struct clock_time *now)
 	if (r)
 		return r;
 	snprintf(pool->name, sizeof(pool->name), "%s", pool->info.name);
+	pool->settings = config_for_pool(config, pool->name);
 	r = pool_restore(pool, now);
 	if (!r)
 		r = execute_new(&pool->backend, &observer, &pool->execute);
@@ -383,7 +384,7 @@ static int begin(struct pool *pool, const struct clock_time *now)
 	return 0;
 }
 
-int pool_new(const struct pool_environment *env, const struct config_settings *settings,
+int pool_new(const struct pool_environment *env, const struct config *config,
 	     const struct tier_backend *backend, const struct clock_time *now,
 	     struct pool **ret_pool)
 {
@@ -393,19 +394,18 @@ int pool_new(const struct pool_environment *env, const struct config_settings *s
 	if (!pool)
 		return -ENOMEM;
 	pool->env = env;
-	pool->settings = settings;
 	pool->backend = *backend;
 	pool->rate_set = UINT64_MAX;
 	pool->last_tick = *now;
 	pool->was_measured = true;
-	r = begin(pool, now);
+	r = begin(pool, config, now);
 	if (r) {
 		pool_free(pool);
 		return r;
 	}
 	pool->collect_ns = now->boot_ns;
 	pool->plan_ns = now->boot_ns;
-	pool->save_ns = now->boot_ns + settings->heat.fold_ns;
+	pool->save_ns = now->boot_ns + pool->settings->heat.fold_ns;
 	*ret_pool = pool;
 	return 0;
 }

@@ -142,7 +142,7 @@ struct pool {
  * `backend` is the caller's, `name` what the user calls the pool. Reads the pool,
  * its state file, and adopts moves under way. -ENODEV and so on as the backend's.
  */
-int pool_new(const struct pool_environment *env, const struct config_settings *settings,
+int pool_new(const struct pool_environment *env, const struct config *config,
 	     const struct tier_backend *backend, const struct clock_time *now,
 	     struct pool **ret_pool);
 /* Saves nothing; moves under way just finish. */

@@ -68,14 +68,13 @@ int tierd_add_pool(struct tierd *tierd, const struct tier_backend *backend,
 	if (!pools)
 		return -ENOMEM;
 	tierd->pools = pools;
-	r = pool_new(&tierd->env, &tierd->config->settings, backend, now, &pool);
+	r = pool_new(&tierd->env, tierd->config, backend, now, &pool);
 	if (r)
 		return r;
 	if (find_pool(tierd, pool->name, &at)) {
 		pool_free(pool);
 		return -EEXIST;
 	}
-	pool->settings = config_for_pool(tierd->config, pool->name);
 	memmove(pools + at + 1, pools + at, (tierd->nr_pools - at) * sizeof(*pools));
 	pools[at] = pool;
 	tierd->nr_pools++;
