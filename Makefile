@@ -230,7 +230,7 @@ endif
 UNIT_TESTS ?=
 unit_suites := $(unit_progs) $(unit_scripts)
 unit_selected := $(if $(UNIT_TESTS),$(foreach t,$(UNIT_TESTS),$(filter %/$(t) %/$(t).sh,$(unit_suites))),$(unit_suites))
-export O VERSION
+export O
 
 # Each suite leaves "<suite>: N passed, N failed, N skipped" in build/results; a failing one does not
 # stop the others; the verdict adds up.

@@ -85,7 +85,7 @@ only_in libconfig '# *include *<libconfig.h>' daemon/config.c daemon/config_file
 only_in "the kernel's version" 'LINUX_VERSION_CODE|<linux/version.h>' kernel/dm-tier-compat.h
 
 # 4 ------------------------------------------------------------------------------------------------
-lib_headers=' assert ctype errno inttypes limits math stdarg stdbool stddef stdint stdio stdlib string endian '
+lib_headers=' assert ctype errno inttypes limits math stdarg stdbool stddef stdint stdio stdlib string strings endian '
 kernel_headers=' atomic bitops bitmap build_bug byteorder crc32c errno kernel limits list log2 math64 mm minmax sort slab sprintf
 	string types unaligned overflow compiler kstrtox ctype bits sched crc32 '
 for file in "${lib[@]}" "${kernel[@]}"; do
