@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One data device: in-flight counts, drains, flushes, its slots.
+ * The header is the specification.
+ */
+#include <linux/delay.h>
+#include <linux/mm.h>
+#include "dm-tier-device.h"
+#include "dm-tier-meta.h"
+
+static void drain_work(struct work_struct *work);
+static void send_flush(struct work_struct *work);
+
+struct dm_tier_device *dm_tier_device_alloc(struct dm_tier_pool *pool, u32 idx)
+{
+	struct dm_tier_device *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+
+	if (!dev)
+		return NULL;
+	dev->inflight = alloc_percpu(struct dm_tier_inflight);
+	if (!dev->inflight) {
+		kfree(dev);
+		return NULL;
+	}
+	dev->idx = idx;
+	dev->pool = pool;
+	init_waitqueue_head(&dev->wait);
+	INIT_WORK(&dev->drain_work, drain_work);
+	INIT_WORK(&dev->flush_work, send_flush);
+	spin_lock_init(&dev->drain_lock);
+	spin_lock_init(&dev->flush_lock);
+	return dev;
+}
+
+void dm_tier_device_free(struct dm_tier_device *dev)
+{
+	if (!dev)
+		return;
+	cancel_work_sync(&dev->drain_work);
+	cancel_work_sync(&dev->flush_work);
+	free_percpu(dev->inflight);
+	kvfree(dev->slot);
+	kvfree(dev->free_map);
+	kfree(dev);
+}
+
+/* In flight ------------------------------------------------------------------*/
+
+static unsigned long sum_epoch(struct dm_tier_device *dev, u32 epoch)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	/* Puts first: a bio that moves between the two sums must not hide. */
+	for_each_possible_cpu(cpu)
+		sum -= READ_ONCE(per_cpu_ptr(dev->inflight, cpu)->put[epoch]);
+	smp_rmb();
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(dev->inflight, cpu)->get[epoch]);
+	return sum;
+}
+
+static void wait_epoch(struct dm_tier_device *dev, u32 epoch)
+{
+	unsigned int us = 20;
+
+	/*
+	 * Polled, with a growing pause: a wake-up by the last put would cost
+	 * every put a full barrier.
+	 */
+	while (sum_epoch(dev, epoch)) {
+		usleep_range(us, 2 * us);
+		us = min(2 * us, 1000U);
+	}
+	/* Pairs with smp_wmb() in end_io: its marks are visible. */
+	smp_mb();
+}
+
+static void drain_work(struct work_struct *work)
+{
+	struct dm_tier_device *dev = container_of(work, struct dm_tier_device, drain_work);
+	u64 target;
+	u32 old;
+
+	spin_lock(&dev->drain_lock);
+	while (dev->drain_done < dev->drain_wanted) {
+		target = dev->drain_wanted;
+		spin_unlock(&dev->drain_lock);
+
+		old = dev->epoch;
+		smp_store_release(&dev->epoch, old ^ 1);
+		synchronize_rcu_expedited();
+		wait_epoch(dev, old);
+
+		spin_lock(&dev->drain_lock);
+		dev->drain_done = target;
+		wake_up_all(&dev->wait);
+	}
+	dev->drain_running = false;
+	spin_unlock(&dev->drain_lock);
+	wake_up_all(&dev->wait);
+}
+
+static bool drained(struct dm_tier_device *dev, u64 ticket)
+{
+	bool done;
+
+	spin_lock(&dev->drain_lock);
+	done = dev->drain_done >= ticket;
+	spin_unlock(&dev->drain_lock);
+	return done;
+}
+
+int dm_tier_device_drain(struct dm_tier_device *dev, long timeout)
+{
+	bool start;
+	u64 ticket;
+
+	spin_lock(&dev->drain_lock);
+	/*
+	 * A running drain has taken its target already, which is below the
+	 * ticket: the one that serves us flips the epoch after this point.
+	 */
+	ticket = ++dev->drain_wanted;
+	start = !dev->drain_running;
+	dev->drain_running = true;
+	spin_unlock(&dev->drain_lock);
+	if (start)
+		queue_work(dev->pool->dev_wq, &dev->drain_work);
+	if (!wait_event_timeout(dev->wait, drained(dev, ticket), timeout))
+		return -ETIMEDOUT;
+	return 0;
+}
+
+int dm_tier_device_idle(struct dm_tier_device *dev, long timeout)
+{
+	if (!wait_event_timeout(dev->wait, !READ_ONCE(dev->drain_running), timeout))
+		return -ETIMEDOUT;
+	return 0;
+}
+
+void dm_tier_device_stats(struct dm_tier_device *dev, u64 *ret_ios, u64 *ret_sectors)
+{
+	u64 ios = 0, sectors = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct dm_tier_inflight *in = per_cpu_ptr(dev->inflight, cpu);
+
+		ios += READ_ONCE(in->get[0]) + READ_ONCE(in->get[1]);
+		sectors += READ_ONCE(in->sectors);
+	}
+	*ret_ios = ios;
+	*ret_sectors = sectors;
+}
+
+/* Jobs -----------------------------------------------------------------------*/
+
+bool dm_tier_device_job_get(struct dm_tier_device *dev, struct block_device **ret_bdev)
+{
+	struct block_device *bdev;
+
+	/* The full barrier of the inc pairs with the one in detach. */
+	atomic_inc(&dev->jobs);
+	smp_mb__after_atomic();
+	bdev = READ_ONCE(dev->bdev);
+	if (!bdev) {
+		dm_tier_device_job_put(dev);
+		return false;
+	}
+	*ret_bdev = bdev;
+	return true;
+}
+
+void dm_tier_device_job_put(struct dm_tier_device *dev)
+{
+	if (atomic_dec_and_test(&dev->jobs))
+		wake_up_all(&dev->wait);
+}
+
+/* Flush ----------------------------------------------------------------------*/
+
+static void flush_ended(struct dm_tier_device *dev, int error)
+{
+	unsigned long flags;
+	bool again;
+
+	spin_lock_irqsave(&dev->flush_lock, flags);
+	dev->flush_done = dev->flush_started;
+	if (error) {
+		dev->flush_error = error;
+		atomic64_inc(&dev->errors);
+		dev->failed = true;
+	} else {
+		dev->flush_ok = dev->flush_started;
+		dev->failed = false;
+	}
+	again = dev->flush_wanted > dev->flush_started;
+	if (again)
+		dev->flush_started = dev->flush_wanted;
+	else
+		dev->flush_running = false;
+	spin_unlock_irqrestore(&dev->flush_lock, flags);
+	wake_up_all(&dev->wait);
+	if (again)
+		queue_work(dev->pool->dev_wq, &dev->flush_work);
+}
+
+static void flush_endio(struct bio *bio)
+{
+	struct dm_tier_device *dev = bio->bi_private;
+	int error = blk_status_to_errno(bio->bi_status);
+
+	bio_uninit(bio);
+	flush_ended(dev, error);
+	dm_tier_device_job_put(dev);
+}
+
+/* flush_running is ours until flush_ended(). */
+static void send_flush(struct work_struct *work)
+{
+	struct dm_tier_device *dev = container_of(work, struct dm_tier_device, flush_work);
+	struct block_device *bdev;
+
+	if (!dm_tier_device_job_get(dev, &bdev)) {
+		flush_ended(dev, -EIO);
+		return;
+	}
+	bio_init(&dev->flush_bio, bdev, NULL, 0, REQ_OP_WRITE | REQ_PREFLUSH);
+	dev->flush_bio.bi_private = dev;
+	dev->flush_bio.bi_end_io = flush_endio;
+	submit_bio(&dev->flush_bio);
+}
+
+u64 dm_tier_device_flush_request(struct dm_tier_device *dev)
+{
+	unsigned long flags;
+	bool start;
+	u64 ticket;
+
+	spin_lock_irqsave(&dev->flush_lock, flags);
+	ticket = dev->flush_started + 1;
+	dev->flush_wanted = max(dev->flush_wanted, ticket);
+	start = !dev->flush_running;
+	if (start) {
+		dev->flush_running = true;
+		dev->flush_started = ticket;
+	}
+	spin_unlock_irqrestore(&dev->flush_lock, flags);
+	if (start)
+		queue_work(dev->pool->dev_wq, &dev->flush_work);
+	return ticket;
+}
+
+static bool flush_over(struct dm_tier_device *dev, u64 ticket, int *ret_error)
+{
+	unsigned long flags;
+	bool over;
+
+	spin_lock_irqsave(&dev->flush_lock, flags);
+	over = dev->flush_done >= ticket;
+	*ret_error = dev->flush_ok >= ticket ? 0 : dev->flush_error;
+	spin_unlock_irqrestore(&dev->flush_lock, flags);
+	return over;
+}
+
+int dm_tier_device_flush_wait(struct dm_tier_device *dev, u64 ticket, long timeout)
+{
+	int error;
+
+	if (!wait_event_timeout(dev->wait, flush_over(dev, ticket, &error), timeout))
+		return -ETIMEDOUT;
+	return error;
+}
+
+void dm_tier_device_detach(struct dm_tier_device *dev)
+{
+	WRITE_ONCE(dev->bdev, NULL);
+	smp_mb();
+	/* The fast path reads bdev inside its section, after its get. */
+	dm_tier_device_drain(dev, MAX_SCHEDULE_TIMEOUT);
+	wait_event(dev->wait, !atomic_read(&dev->jobs));
+}
+
+/* Slots ----------------------------------------------------------------------*/
+
+int dm_tier_device_take_slot(struct dm_tier_device *dev, u8 state, u32 *ret_slot)
+{
+	u32 slot;
+
+	if (!dev->free)
+		return -ENOSPC;
+	slot = find_next_bit(dev->free_map, dev->slots, dev->hint);
+	if (slot >= dev->slots)
+		slot = find_first_bit(dev->free_map, dev->slots);
+	if (WARN_ON_ONCE(slot >= dev->slots))
+		return -ENOSPC;
+	__clear_bit(slot, dev->free_map);
+	dev->hint = slot + 1;
+	dev->free--;
+	dev->slot[slot].state = state;
+	if (state == SLOT_RESERVED)
+		dev->reserved++;
+	else
+		dev->used++;
+	*ret_slot = slot;
+	return 0;
+}
+
+static void uncount_slot(struct dm_tier_device *dev, u32 slot)
+{
+	switch ((enum dm_tier_slot_state)dev->slot[slot].state) {
+	case SLOT_FREE:
+		break;
+	case SLOT_OWNED:
+	case SLOT_FREEING:
+		dev->used--;
+		break;
+	case SLOT_RESERVED:
+		dev->reserved--;
+		break;
+	case SLOT_PARKED:
+		dev->parked--;
+		break;
+	}
+}
+
+void dm_tier_device_free_slot(struct dm_tier_device *dev, u32 slot)
+{
+	struct dm_tier_slot *s = &dev->slot[slot];
+
+	uncount_slot(dev, slot);
+	s->state = SLOT_FREE;
+	if (s->quarantine || test_bit(slot, dev->free_map))
+		return;
+	__set_bit(slot, dev->free_map);
+	dev->free++;
+}
+
+void dm_tier_device_quarantine_slot(struct dm_tier_device *dev, u32 slot)
+{
+	struct dm_tier_slot *s = &dev->slot[slot];
+
+	if (s->quarantine)
+		return;
+	s->quarantine = true;
+	dev->quarantined++;
+	if (__test_and_clear_bit(slot, dev->free_map))
+		dev->free--;
+}
+
+int dm_tier_device_grow(struct dm_tier_device *dev, u32 slots,
+			struct dm_tier_change **spare)
+{
+	struct dm_tier_pool *pool = dev->pool;
+	struct dm_tier_slot *slot = kvcalloc(slots, sizeof(*slot), GFP_KERNEL);
+	unsigned long *map = kvcalloc(BITS_TO_LONGS(slots), sizeof(*map), GFP_KERNEL);
+	u32 old = dev->slots;
+
+	if (!slot || !map) {
+		kvfree(slot);
+		kvfree(map);
+		return -ENOMEM;
+	}
+	spin_lock(&pool->lock);
+	if (spare)
+		__dm_tier_meta_touch_device(dev, spare);
+	if (old) {
+		memcpy(slot, dev->slot, old * sizeof(*slot));
+		memcpy(map, dev->free_map, BITS_TO_LONGS(old) * sizeof(*map));
+	}
+	bitmap_set(map, old, slots - old);
+	dev->free += slots - old;
+	swap(slot, dev->slot);
+	swap(map, dev->free_map);
+	dev->slots = slots;
+	spin_unlock(&pool->lock);
+	kvfree(slot);
+	kvfree(map);
+	return 0;
+}
+
+void dm_tier_device_reset(struct dm_tier_device *dev)
+{
+	struct dm_tier_pool *pool = dev->pool;
+	struct dm_tier_slot *slot;
+	unsigned long *map;
+
+	spin_lock(&pool->lock);
+	slot = dev->slot;
+	map = dev->free_map;
+	dev->slot = NULL;
+	dev->free_map = NULL;
+	dev->slots = dev->free = dev->quarantined = dev->hint = 0;
+	spin_unlock(&pool->lock);
+	kvfree(slot);
+	kvfree(map);
+}

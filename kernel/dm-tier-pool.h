@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The pool as a whole: registry, modes, events, folding of counters.
+ */
+#ifndef DM_TIER_POOL_H
+#define DM_TIER_POOL_H
+
+#include "dm-tier-core.h"
+
+/* The RAM pool of a pool device, counted, or NULL. */
+struct dm_tier_pool *dm_tier_pool_find(struct mapped_device *md);
+void dm_tier_pool_get(struct dm_tier_pool *pool);
+/* May sleep; never from a work of the pool's own queues. */
+void dm_tier_pool_put(struct dm_tier_pool *pool);
+
+/* Sends dm events, soon and batched.  Any context. */
+void dm_tier_pool_event(struct dm_tier_pool *pool);
+
+/* Changes the mode, with an event; FAIL is for ever.  Process context, no lock. */
+void dm_tier_pool_set_mode(struct dm_tier_pool *pool, enum dm_tier_mode mode);
+
+/* A device's I/O failed: counts it, with an event for the first.  Process context. */
+void dm_tier_pool_device_error(struct dm_tier_device *dev);
+
+/* The words of the status line. */
+const char *dm_tier_pool_mode_word(struct dm_tier_pool *pool);
+const char *dm_tier_device_state_word(const struct dm_tier_device *dev);
+
+/*
+ * Folds all CPUs' counts into the extents' counters; no line points to an
+ * extent afterwards, unless it has I/O.  May sleep.
+ */
+void dm_tier_pool_fold_counters(struct dm_tier_pool *pool);
+
+/* Checks low water of a device's tier after a slot was taken.  pool->lock held. */
+void dm_tier_pool_check_low_water(struct dm_tier_pool *pool, u32 tier);
+
+extern struct target_type dm_tier_pool_target;
+
+/* dm-tier-message.c: with the contract of target_type.message. */
+int dm_tier_pool_message(struct dm_tier_pool *pool, unsigned int argc, char **argv,
+			 char *result, unsigned int maxlen);
+
+/* dm-tier-load.c: reads the metadata into a fresh pool; *ret_error is a constant text. */
+int dm_tier_load(struct dm_tier_pool *pool, struct block_device *bdev,
+		 const char **ret_error);
+/* Reads superblock or label: 0, -EIO, or what the decoder says. */
+int dm_tier_read_super(struct block_device *bdev, struct dm_tier_super *ret_super,
+		       u32 *ret_place);
+int dm_tier_read_label(struct block_device *bdev, struct dm_tier_label *ret_label);
+
+#endif /* DM_TIER_POOL_H */
