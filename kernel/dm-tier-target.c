@@ -447,3 +447,4 @@ module_exit(dm_tier_exit);
 MODULE_DESCRIPTION(DM_NAME " target for automatic tiering of logical volumes");
 MODULE_AUTHOR("dm-tier developers");
 MODULE_LICENSE("GPL");
+MODULE_ALIAS("dm-tier-pool");
