@@ -158,10 +158,10 @@ $(O)/tests/sim/test_%: $(O)/tests/sim/test_%.o $(filter-out %/tiersim.o,$(sim_ob
 	$(call link,$(call test_libs,tests/sim/test_$*.c))
 $(O)/tiersim: $(sim_objs) $(support_lib) $(O)/libtier.a
 	$(call link)
-$(O)/guest/%: $(O)/tests/vm/%.o
-	$(call link,-lpthread)
-$(O)/guest/%: $(O)/tests/bench/%.o
-	$(call link,-lpthread)
+$(O)/guest/%: $(O)/tests/vm/%.o $(O)/libtier.a
+	$(call link,-lpthread $(call pkg_libs,$(pkg_lib)))
+$(O)/guest/%: $(O)/tests/bench/%.o $(O)/libtier.a
+	$(call link,-lpthread $(call pkg_libs,$(pkg_lib)))
 
 .SECONDARY:
 .DELETE_ON_ERROR:
