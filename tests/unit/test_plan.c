@@ -473,7 +473,16 @@ static void test_gain_realised(void **state)
 	assert_int_equal(pool->plan.nr_moves, 0);
 	assert_reason(pool, v, 2, TIER_REASON_BELOW_BENEFIT);
 
+	/* A free slot that does not pay stays free, and no exchange is better than it. */
+	pool->devices[fast].total_slots = 4;
 	pool->config.gain_realised[3] = 1;
+	pool->config.gain_realised[4] = 0.01;
+	make_plan(pool);
+	assert_int_equal(pool->plan.nr_moves, 0);
+	assert_reason(pool, v, 2, TIER_REASON_BELOW_BENEFIT);
+
+	pool->devices[fast].total_slots = 3;
+	pool->config.gain_realised[4] = 1;
 	pool->config.min_gain = 31;
 	make_plan(pool);
 	assert_int_equal(pool->plan.nr_moves, 0);
