@@ -183,7 +183,7 @@ static int explain(int error, char *cause)
 	case -EINVAL:
 		return tier_cause(cause, error, "a superblock with senseless sizes");
 	case -EUCLEAN:
-		return tier_cause(cause, error, "neither checkpoint can be read");
+		return tier_cause(cause, error, "neither checkpoint can be used");
 	case -ENXIO:
 		return tier_cause(cause, error, "the device is smaller than its metadata");
 	case -EAGAIN:

@@ -203,11 +203,14 @@ static void name_signature(blkid_probe probe, char *ret_what)
 	const bool is_fs = !strcmp(value(probe, "USAGE"), "filesystem");
 
 	if (*type)
-		tier_cause(ret_what, 0, "%s %s %s%s%s%s", strchr("aeiou", *type) ? "an" : "a",
-			   type, is_fs ? "file system" : "signature", *label ? " (label " : "",
-			   label, *label ? ")" : "");
+		tier_cause(ret_what, 0, "%s %s%s%s%s", type, is_fs ? "file system" : "signature",
+			   *label ? " (label " : "", label, *label ? ")" : "");
 	else
-		tier_cause(ret_what, 0, "a %s partition table", table);
+		tier_cause(ret_what, 0, "%s partition table", table);
+	/* Labels come off the disk and go to a terminal. */
+	for (char *c = ret_what; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
 }
 
 /* Our own signature, which libblkid does not know. */

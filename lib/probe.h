@@ -31,9 +31,9 @@ int tier_probe_open(const char *path, struct tier_probe_device *ret_device, char
 int tier_probe_size(int fd, uint64_t *ret_bytes);
 
 /*
- * What is on a device or image: a phrase like "an ext4 file system (label
- * root)", "an LVM2_member signature", "a gpt partition table", "metadata of the
- * dm-tier pool <uuid>"; "" if nothing that is known.
+ * What is on a device or image: a phrase like "ext4 file system (label root)",
+ * "LVM2_member signature", "gpt partition table", "metadata of the dm-tier pool
+ * <uuid>"; "" if nothing that is known. `ret_what`: TIER_CAUSE_SIZE.
  */
 int tier_probe_signature(int fd, char *ret_what);
 
