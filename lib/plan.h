@@ -2,7 +2,7 @@
 /*
  * The planner: where every extent of a pool should be, and the moves that bring
  * it there, each with its reason. tierd, `tierctl plan` and the simulator run
- * this same code. The rules are POLICY RULES 2.x to 4.x of tierd.conf(5); the
+ * this same code. The rules are POLICY RULES 2.x and 3.x of tierd.conf(5); the
  * code cites them by number.
  *
  * Input: the pool's devices, and for each volume its policy and plain arrays (the
