@@ -19,12 +19,7 @@ static const char signs[HEATMAP_LEVELS + 1] = ".:-=+*#%@";
 /* 256-colour codes of tiers 0 to 7: from red over yellow and green to blue. */
 static const uint8_t colors[MAX_TIERS] = { 196, 214, 71, 39, 63, 129, 201, 244 };
 
-void tier_heatmap_write_file(void *file, const char *text, size_t length)
-{
-	fwrite(text, 1, length, file);
-}
-
-void heatmap_print(const struct tier_heatmap_output *output, const char *format, ...)
+void tier_heatmap_print(const struct tier_heatmap_output *output, const char *format, ...)
 {
 	char text[MAX_LINE];
 	va_list args;
@@ -39,7 +34,7 @@ void heatmap_print(const struct tier_heatmap_output *output, const char *format,
 		      (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
 }
 
-float heatmap_hottest(const struct tier_heatmap *maps, size_t nr_maps)
+float tier_heatmap_hottest(const struct tier_heatmap *maps, size_t nr_maps)
 {
 	float hottest = 0;
 
@@ -62,8 +57,8 @@ static uint8_t level_of(double heat, float hottest)
 	return below < HEATMAP_LEVELS - 2 ? (uint8_t)(HEATMAP_LEVELS - 1 - below) : 1;
 }
 
-struct heatmap_cell heatmap_cell(const struct tier_heatmap_volume *volume, uint64_t first,
-				 uint64_t count, float hottest)
+struct heatmap_cell tier_heatmap_cell(const struct tier_heatmap_volume *volume, uint64_t first,
+				      uint64_t count, float hottest)
 {
 	struct heatmap_cell cell = { .tier = TIER_HEATMAP_NO_TIER };
 	uint64_t on_tier[MAX_TIERS] = { 0 }, allocated = 0, most = 0;
@@ -89,8 +84,8 @@ struct heatmap_cell heatmap_cell(const struct tier_heatmap_volume *volume, uint6
 	return cell;
 }
 
-void heatmap_sum(const struct tier_heatmap *map, struct heatmap_tier_sum *ret_tiers,
-		 struct heatmap_tier_sum *ret_total)
+void tier_heatmap_sum(const struct tier_heatmap *map, struct heatmap_tier_sum *ret_tiers,
+		      struct heatmap_tier_sum *ret_total)
 {
 	struct heatmap_tier_sum total = { 0 };
 
@@ -112,7 +107,7 @@ void heatmap_sum(const struct tier_heatmap *map, struct heatmap_tier_sum *ret_ti
 	*ret_total = total;
 }
 
-uint64_t heatmap_round_up(uint64_t value)
+uint64_t tier_heatmap_round_up(uint64_t value)
 {
 	for (uint64_t ten = 1;; ten *= 10) {
 		if (value <= ten)
@@ -124,7 +119,7 @@ uint64_t heatmap_round_up(uint64_t value)
 	}
 }
 
-uint64_t heatmap_extents(const struct tier_heatmap *map)
+uint64_t tier_heatmap_extents(const struct tier_heatmap *map)
 {
 	uint64_t extents = 0;
 
@@ -133,7 +128,7 @@ uint64_t heatmap_extents(const struct tier_heatmap *map)
 	return extents;
 }
 
-const char *heatmap_tier_name(const struct tier_heatmap *map, uint32_t tier)
+const char *tier_heatmap_tier_name(const struct tier_heatmap *map, uint32_t tier)
 {
 	static const char numbers[MAX_TIERS][2] = { "0", "1", "2", "3", "4", "5", "6", "7" };
 
@@ -177,15 +172,15 @@ static void print_colored(const struct text *text, const struct heatmap_cell *ce
 
 	for (unsigned int i = 0; i < count; i++) {
 		if (cells[i].tier == TIER_HEATMAP_NO_TIER) {
-			heatmap_print(text->output, " ");
+			tier_heatmap_print(text->output, " ");
 			continue;
 		}
 		if (cells[i].tier != tier)
-			heatmap_print(text->output, "\033[38;5;%um", colors[cells[i].tier]);
+			tier_heatmap_print(text->output, "\033[38;5;%um", colors[cells[i].tier]);
 		tier = cells[i].tier;
-		heatmap_print(text->output, "%c", signs[cells[i].level]);
+		tier_heatmap_print(text->output, "%c", signs[cells[i].level]);
 	}
-	heatmap_print(text->output, "\033[0m");
+	tier_heatmap_print(text->output, "\033[0m");
 }
 
 static void print_volume(const struct text *text, const struct tier_heatmap_volume *volume)
@@ -193,28 +188,28 @@ static void print_volume(const struct text *text, const struct tier_heatmap_volu
 	uint64_t row_extents = text->width * text->per_cell;
 	struct heatmap_cell cells[MAX_LINE];
 
-	heatmap_print(text->output, "%s\n", volume->name);
+	tier_heatmap_print(text->output, "%s\n", volume->name);
 	for (uint64_t first = 0; first < volume->nr_extents; first += row_extents) {
 		unsigned int count = 0;
 
 		while (count < text->width &&
 		       first + count * text->per_cell < volume->nr_extents) {
-			cells[count] = heatmap_cell(volume, first + count * text->per_cell,
-						    text->per_cell, text->hottest);
+			cells[count] = tier_heatmap_cell(volume, first + count * text->per_cell,
+							 text->per_cell, text->hottest);
 			count++;
 		}
-		heatmap_print(text->output, "%*llu ", (int)text->number_width,
-			      (unsigned long long)first);
+		tier_heatmap_print(text->output, "%*llu ", (int)text->number_width,
+				   (unsigned long long)first);
 		if (text->color) {
 			print_colored(text, cells, count);
 		} else {
-			heatmap_print(text->output, "|");
+			tier_heatmap_print(text->output, "|");
 			print_signs(text, cells, count, false);
-			heatmap_print(text->output, "| |");
+			tier_heatmap_print(text->output, "| |");
 			print_signs(text, cells, count, true);
-			heatmap_print(text->output, "|");
+			tier_heatmap_print(text->output, "|");
 		}
-		heatmap_print(text->output, "\n");
+		tier_heatmap_print(text->output, "\n");
 	}
 }
 
@@ -222,21 +217,23 @@ static void print_legend(const struct text *text, const struct tier_heatmap *map
 {
 	struct heatmap_tier_sum tiers[MAX_TIERS], total;
 
-	heatmap_sum(map, tiers, &total);
-	heatmap_print(text->output, "one sign = %llu extent%s; heat, each 4 times the one before: %s\n",
-		      (unsigned long long)text->per_cell, text->per_cell == 1 ? "" : "s", signs);
+	tier_heatmap_sum(map, tiers, &total);
+	tier_heatmap_print(text->output,
+			   "one sign = %llu extent%s; heat, each 4 times the one before: %s\n",
+			   (unsigned long long)text->per_cell, text->per_cell == 1 ? "" : "s",
+			   signs);
 	for (uint32_t t = 0; t < map->nr_tiers && t < MAX_TIERS; t++) {
 		if (text->color)
-			heatmap_print(text->output, "\033[38;5;%um", colors[t]);
-		heatmap_print(text->output, "tier %u", t);
+			tier_heatmap_print(text->output, "\033[38;5;%um", colors[t]);
+		tier_heatmap_print(text->output, "tier %u", t);
 		if (text->color)
-			heatmap_print(text->output, "\033[0m");
+			tier_heatmap_print(text->output, "\033[0m");
 		if (map->tier_names)
-			heatmap_print(text->output, " (%s)", heatmap_tier_name(map, t));
-		heatmap_print(text->output, ": %llu extent%s, %.1f %% of the heat\n",
-			      (unsigned long long)tiers[t].extents,
-			      tiers[t].extents == 1 ? "" : "s",
-			      total.heat > 0 ? 100 * tiers[t].heat / total.heat : 0);
+			tier_heatmap_print(text->output, " (%s)", tier_heatmap_tier_name(map, t));
+		tier_heatmap_print(text->output, ": %llu extent%s, %.1f %% of the heat\n",
+				   (unsigned long long)tiers[t].extents,
+				   tiers[t].extents == 1 ? "" : "s",
+				   total.heat > 0 ? 100 * tiers[t].heat / total.heat : 0);
 	}
 }
 
@@ -246,11 +243,11 @@ void tier_heatmap_text(const struct tier_heatmap *map,
 {
 	unsigned int columns = options->columns < MIN_COLUMNS ? MIN_COLUMNS : options->columns;
 	unsigned int rows = options->rows ? options->rows : 1;
-	uint64_t extents = heatmap_extents(map), most = 0, cells;
+	uint64_t extents = tier_heatmap_extents(map), most = 0, cells;
 	struct text text = {
 		.output = output,
 		.color = options->color,
-		.hottest = heatmap_hottest(map, 1),
+		.hottest = tier_heatmap_hottest(map, 1),
 	};
 
 	if (columns >= MAX_LINE)
@@ -264,10 +261,10 @@ void tier_heatmap_text(const struct tier_heatmap *map,
 	if (!text.color)
 		text.width = (text.width - 5) / 2;
 	cells = (uint64_t)text.width * rows;
-	text.per_cell = heatmap_round_up((extents + cells - 1) / cells);
+	text.per_cell = tier_heatmap_round_up((extents + cells - 1) / cells);
 
 	if (map->title)
-		heatmap_print(output, "%s\n", map->title);
+		tier_heatmap_print(output, "%s\n", map->title);
 	for (size_t v = 0; v < map->nr_volumes; v++)
 		print_volume(&text, &map->volumes[v]);
 	print_legend(&text, map);

@@ -37,9 +37,6 @@ struct tier_heatmap_output {
 	void *ctx;
 };
 
-/* A write callback for stdio; ctx is the FILE; ferror() tells. */
-void tier_heatmap_write_file(void *file, const char *text, size_t length);
-
 /*
  * Text, at most `columns` wide (at least 40) and about `rows` lines for the map
  * of all volumes together (at least one a volume). With colour (ANSI, 256

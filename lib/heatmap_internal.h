@@ -19,24 +19,24 @@ struct heatmap_tier_sum {
 	double heat;
 };
 
-__attribute__((format(printf, 2, 3)))
-void heatmap_print(const struct tier_heatmap_output *output, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void
+tier_heatmap_print(const struct tier_heatmap_output *output, const char *format, ...);
 
 /* The hottest extent of all maps, on which the levels are based. */
-float heatmap_hottest(const struct tier_heatmap *maps, size_t nr_maps);
+float tier_heatmap_hottest(const struct tier_heatmap *maps, size_t nr_maps);
 
-struct heatmap_cell heatmap_cell(const struct tier_heatmap_volume *volume, uint64_t first,
-				 uint64_t count, float hottest);
+struct heatmap_cell tier_heatmap_cell(const struct tier_heatmap_volume *volume, uint64_t first,
+				      uint64_t count, float hottest);
 
-void heatmap_sum(const struct tier_heatmap *map, struct heatmap_tier_sum *ret_tiers,
-		 struct heatmap_tier_sum *ret_total);
+void tier_heatmap_sum(const struct tier_heatmap *map, struct heatmap_tier_sum *ret_tiers,
+		      struct heatmap_tier_sum *ret_total);
 
 /* The least of 1, 2, 5, 10, 20, 50, ... that is not below `value`. */
-uint64_t heatmap_round_up(uint64_t value);
+uint64_t tier_heatmap_round_up(uint64_t value);
 
 /* Extents of all volumes. */
-uint64_t heatmap_extents(const struct tier_heatmap *map);
+uint64_t tier_heatmap_extents(const struct tier_heatmap *map);
 
-const char *heatmap_tier_name(const struct tier_heatmap *map, uint32_t tier);
+const char *tier_heatmap_tier_name(const struct tier_heatmap *map, uint32_t tier);
 
 #endif

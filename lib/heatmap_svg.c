@@ -36,7 +36,7 @@ struct svg {
 /* One of red (n = 0), green (8), blue (4) of a colour given by hue, saturation, lightness. */
 static unsigned int channel(double hue, double saturation, double lightness, double n)
 {
-	double k = fmod(n + hue / 30, 12);
+	double k = n + hue / 30 < 12 ? n + hue / 30 : n + hue / 30 - 12;
 	double a = saturation * fmin(lightness, 1 - lightness);
 
 	return (unsigned int)lround(255 * (lightness -
@@ -48,10 +48,10 @@ static void print_color(const struct svg *svg, uint32_t tier, uint8_t level)
 {
 	double lightness = 0.90 - 0.55 * level / (HEATMAP_LEVELS - 1);
 
-	heatmap_print(svg->output, "#%02x%02x%02x",
-		      channel(hues[tier], saturations[tier], lightness, 0),
-		      channel(hues[tier], saturations[tier], lightness, 8),
-		      channel(hues[tier], saturations[tier], lightness, 4));
+	tier_heatmap_print(svg->output, "#%02x%02x%02x",
+			   channel(hues[tier], saturations[tier], lightness, 0),
+			   channel(hues[tier], saturations[tier], lightness, 8),
+			   channel(hues[tier], saturations[tier], lightness, 4));
 }
 
 static void print_escaped(const struct tier_heatmap_output *output, const char *text)
@@ -59,20 +59,20 @@ static void print_escaped(const struct tier_heatmap_output *output, const char *
 	for (; *text; text++) {
 		switch (*text) {
 		case '&':
-			heatmap_print(output, "&amp;");
+			tier_heatmap_print(output, "&amp;");
 			break;
 		case '<':
-			heatmap_print(output, "&lt;");
+			tier_heatmap_print(output, "&lt;");
 			break;
 		case '>':
-			heatmap_print(output, "&gt;");
+			tier_heatmap_print(output, "&gt;");
 			break;
 		case '"':
-			heatmap_print(output, "&quot;");
+			tier_heatmap_print(output, "&quot;");
 			break;
 		default:
 			/* Control characters are not allowed in XML at all. */
-			heatmap_print(output, "%c", (unsigned char)*text < ' ' ? ' ' : *text);
+			tier_heatmap_print(output, "%c", (unsigned char)*text < ' ' ? ' ' : *text);
 		}
 	}
 }
@@ -80,10 +80,10 @@ static void print_escaped(const struct tier_heatmap_output *output, const char *
 static void print_text(struct svg *svg, const char *class, const char *text)
 {
 	svg->y += TEXT_HEIGHT;
-	heatmap_print(svg->output, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, svg->x,
-		      svg->y - 5);
+	tier_heatmap_print(svg->output, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, svg->x,
+			   svg->y - 5);
 	print_escaped(svg->output, text);
-	heatmap_print(svg->output, "</text>\n");
+	tier_heatmap_print(svg->output, "</text>\n");
 }
 
 static uint64_t nr_cells(const struct svg *svg, const struct tier_heatmap_volume *volume)
@@ -108,22 +108,22 @@ static void print_path(const struct svg *svg, const struct heatmap_cell *cells, 
 			continue;
 		}
 		if (!is_open) {
-			heatmap_print(svg->output, "<path fill=\"");
+			tier_heatmap_print(svg->output, "<path fill=\"");
 			if (like.tier == TIER_HEATMAP_NO_TIER)
-				heatmap_print(svg->output, "#eeeeee");
+				tier_heatmap_print(svg->output, "#eeeeee");
 			else
 				print_color(svg, like.tier, like.level);
-			heatmap_print(svg->output, "\" d=\"");
+			tier_heatmap_print(svg->output, "\" d=\"");
 			is_open = true;
 		}
-		heatmap_print(svg->output, "M%.2f %.2fh%.2fv%.2fh-%.2fz",
-			      svg->x + (double)column * svg->cell,
-			      svg->y + (double)(i / svg->columns) * svg->cell,
-			      (double)run * svg->cell, svg->cell, (double)run * svg->cell);
+		tier_heatmap_print(svg->output, "M%.2f %.2fh%.2fv%.2fh-%.2fz",
+				   svg->x + (double)column * svg->cell,
+				   svg->y + (double)(i / svg->columns) * svg->cell,
+				   (double)run * svg->cell, svg->cell, (double)run * svg->cell);
 		i += run;
 	}
 	if (is_open)
-		heatmap_print(svg->output, "\"/>\n");
+		tier_heatmap_print(svg->output, "\"/>\n");
 }
 
 static void print_volume(struct svg *svg, const struct tier_heatmap_volume *volume)
@@ -134,7 +134,8 @@ static void print_volume(struct svg *svg, const struct tier_heatmap_volume *volu
 	uint64_t count = nr_cells(svg, volume);
 
 	for (uint64_t i = 0; i < count; i++)
-		cells[i] = heatmap_cell(volume, i * svg->per_cell, svg->per_cell, svg->hottest);
+		cells[i] = tier_heatmap_cell(volume, i * svg->per_cell, svg->per_cell,
+					     svg->hottest);
 	print_text(svg, "volume", volume->name);
 	print_path(svg, cells, count, none);
 	for (uint8_t tier = 0; tier < MAX_TIERS; tier++)
@@ -147,37 +148,42 @@ static void print_legend(struct svg *svg)
 {
 	struct heatmap_tier_sum tiers[MAX_TIERS], total;
 
-	heatmap_sum(svg->map, tiers, &total);
+	tier_heatmap_sum(svg->map, tiers, &total);
 	for (uint32_t t = 0; t < svg->map->nr_tiers && t < MAX_TIERS; t++) {
 		svg->y += TEXT_HEIGHT;
 		for (uint8_t level = 0; level < HEATMAP_LEVELS; level++) {
-			heatmap_print(svg->output, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.0f\" "
-				      "height=\"%.0f\" fill=\"", svg->x + level * LEGEND_SWATCH,
-				      svg->y - LEGEND_SWATCH - 2, LEGEND_SWATCH, LEGEND_SWATCH);
+			tier_heatmap_print(svg->output,
+					   "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.0f\" "
+					   "height=\"%.0f\" fill=\"",
+					   svg->x + level * LEGEND_SWATCH,
+					   svg->y - LEGEND_SWATCH - 2, LEGEND_SWATCH,
+					   LEGEND_SWATCH);
 			print_color(svg, t, level);
-			heatmap_print(svg->output, "\"/>\n");
+			tier_heatmap_print(svg->output, "\"/>\n");
 		}
-		heatmap_print(svg->output, "<text x=\"%.1f\" y=\"%.1f\">tier ",
-			      svg->x + HEATMAP_LEVELS * LEGEND_SWATCH + 8, svg->y - 5);
-		print_escaped(svg->output, heatmap_tier_name(svg->map, t));
-		heatmap_print(svg->output, ": %llu extent%s, %.1f %% of the heat</text>\n",
-			      (unsigned long long)tiers[t].extents,
-			      tiers[t].extents == 1 ? "" : "s",
-			      total.heat > 0 ? 100 * tiers[t].heat / total.heat : 0);
+		tier_heatmap_print(svg->output, "<text x=\"%.1f\" y=\"%.1f\">tier ",
+				   svg->x + HEATMAP_LEVELS * LEGEND_SWATCH + 8, svg->y - 5);
+		print_escaped(svg->output, tier_heatmap_tier_name(svg->map, t));
+		tier_heatmap_print(svg->output, ": %llu extent%s, %.1f %% of the heat</text>\n",
+				   (unsigned long long)tiers[t].extents,
+				   tiers[t].extents == 1 ? "" : "s",
+				   total.heat > 0 ? 100 * tiers[t].heat / total.heat : 0);
 	}
 	svg->y += TEXT_HEIGHT;
-	heatmap_print(svg->output, "<text class=\"note\" x=\"%.1f\" y=\"%.1f\">one square = %llu "
-		      "extent%s; each shade is 4 times hotter; grey: no slot</text>\n", svg->x,
-		      svg->y - 5, (unsigned long long)svg->per_cell, svg->per_cell == 1 ? "" : "s");
+	tier_heatmap_print(svg->output,
+			   "<text class=\"note\" x=\"%.1f\" y=\"%.1f\">one square = %llu "
+			   "extent%s; each shade is 4 times hotter; grey: no slot</text>\n",
+			   svg->x, svg->y - 5, (unsigned long long)svg->per_cell,
+			   svg->per_cell == 1 ? "" : "s");
 }
 
 /* Sizes that follow from the map; the same arithmetic measures and draws. */
 static void prepare(struct svg *svg, const struct tier_heatmap *map)
 {
-	uint64_t extents = heatmap_extents(map), cells;
+	uint64_t extents = tier_heatmap_extents(map), cells;
 
 	svg->map = map;
-	svg->per_cell = heatmap_round_up((extents + MAX_CELLS - 1) / MAX_CELLS);
+	svg->per_cell = tier_heatmap_round_up((extents + MAX_CELLS - 1) / MAX_CELLS);
 	cells = (extents + svg->per_cell - 1) / svg->per_cell;
 	/* Twice as wide as high, until the squares are as small as they get. */
 	svg->columns = (unsigned int)ceil(sqrt(2.0 * (double)cells));
@@ -201,18 +207,21 @@ static double panel_height(const struct svg *svg)
 void tier_heatmap_svg(const struct tier_heatmap *maps, size_t nr_maps,
 		      const struct tier_heatmap_output *output)
 {
-	struct svg svg = { .output = output, .hottest = heatmap_hottest(maps, nr_maps) };
+	struct svg svg = { .output = output, .hottest = tier_heatmap_hottest(maps, nr_maps) };
 	double width = MARGIN + (double)nr_maps * (PANEL_WIDTH + MARGIN), height = 2 * MARGIN;
 
 	for (size_t m = 0; m < nr_maps; m++) {
 		prepare(&svg, &maps[m]);
 		height = fmax(height, panel_height(&svg));
 	}
-	heatmap_print(output, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" "
-		      "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n", width, height, width, height);
-	heatmap_print(output, "<style>text{font:13px sans-serif;fill:#222}.title{font-size:16px;"
-		      "font-weight:bold}.note{fill:#666}</style>\n"
-		      "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n");
+	tier_heatmap_print(output,
+			   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" "
+			   "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
+			   width, height, width, height);
+	tier_heatmap_print(output,
+			   "<style>text{font:13px sans-serif;fill:#222}.title{font-size:16px;"
+			   "font-weight:bold}.note{fill:#666}</style>\n"
+			   "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n");
 	for (size_t m = 0; m < nr_maps; m++) {
 		prepare(&svg, &maps[m]);
 		svg.x = MARGIN + (double)m * (PANEL_WIDTH + MARGIN);
@@ -222,5 +231,5 @@ void tier_heatmap_svg(const struct tier_heatmap *maps, size_t nr_maps,
 			print_volume(&svg, &maps[m].volumes[v]);
 		print_legend(&svg);
 	}
-	heatmap_print(output, "</svg>\n");
+	tier_heatmap_print(output, "</svg>\n");
 }

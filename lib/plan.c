@@ -184,15 +184,15 @@ int tier_plan(struct tier_planner *planner, const struct tier_plan_config *confi
 	if (r)
 		return r;
 	set_headroom(planner);
-	r = plan_rank(planner);
+	r = tier_plan_rank(planner);
 	if (r)
 		return r;
 	for (uint32_t t = 0; t < planner->nr_tiers; t++)
 		planner->tiers[t].member_heat = planner->report[t].heat;
-	plan_capacity(planner);
+	tier_plan_capacity(planner);
 	begin_report(planner);
-	plan_assign(planner);
-	r = plan_order(planner);
+	tier_plan_assign(planner);
+	r = tier_plan_order(planner);
 	if (r)
 		return r;
 	write_reasons(planner);

@@ -384,7 +384,7 @@ static void place_fixed(struct tier_planner *planner)
  * 3.2: what of each tier the plan may fill. If all headroom together is more than
  * the pool can spare, it is given up from the lowest tier upwards.
  */
-void plan_capacity(struct tier_planner *planner)
+void tier_plan_capacity(struct tier_planner *planner)
 {
 	uint64_t items = 0, capacity = 0, deficit;
 
@@ -433,7 +433,7 @@ static void explain_policies(struct tier_planner *planner)
 	}
 }
 
-void plan_assign(struct tier_planner *planner)
+void tier_plan_assign(struct tier_planner *planner)
 {
 	for (uint32_t t = 0; t < planner->last_tier; t++) {
 		if (!planner->tiers[t].slots && !plan_members(&planner->tiers[t]))

@@ -71,7 +71,7 @@ struct plan_tier {
 
 struct tier_planner {
 	uint64_t max_items;
-	struct plan_item *items;	/* in rank order after plan_rank() */
+	struct plan_item *items;	/* in rank order after tier_plan_rank() */
 	struct plan_item *spare;	/* for sorting; then threshold and next */
 	float *threshold;
 	uint32_t *next;
@@ -96,14 +96,14 @@ struct tier_planner {
 };
 
 /* plan_rank.c: fill and sort planner->items, add up tiers and devices. 0, -ENOSPC, -EINVAL. */
-int plan_rank(struct tier_planner *planner);
+int tier_plan_rank(struct tier_planner *planner);
 
 /* plan_assign.c: capacities, then a target and a reason for each item. */
-void plan_capacity(struct tier_planner *planner);
-void plan_assign(struct tier_planner *planner);
+void tier_plan_capacity(struct tier_planner *planner);
+void tier_plan_assign(struct tier_planner *planner);
 
 /* plan_order.c: the list. 0 or -ENOMEM. */
-int plan_order(struct tier_planner *planner);
+int tier_plan_order(struct tier_planner *planner);
 
 static inline uint64_t plan_members(const struct plan_tier *tier)
 {

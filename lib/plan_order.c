@@ -386,7 +386,7 @@ static void rebalance(struct order *order, uint32_t t)
 	}
 }
 
-int plan_order(struct tier_planner *planner)
+int tier_plan_order(struct tier_planner *planner)
 {
 	struct order order = { .planner = planner };
 	uint64_t highest_end = planner->class_begin[PLAN_BY_HEAT];

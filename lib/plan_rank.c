@@ -147,7 +147,7 @@ static int add_volume(struct tier_planner *planner, uint16_t index)
 	return 0;
 }
 
-int plan_rank(struct tier_planner *planner)
+int tier_plan_rank(struct tier_planner *planner)
 {
 	uint64_t i = 0;
 

@@ -3,6 +3,7 @@
 #include "schedule.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -281,8 +282,8 @@ void tier_days_to_text(uint32_t days, char *ret_text)
 
 	days &= TIER_DAYS_ALL;
 	if (days == TIER_DAYS_ALL || days == WEEKDAYS || days == WEEKEND) {
-		strcpy(ret_text, days == TIER_DAYS_ALL ? "daily" :
-				 days == WEEKDAYS ? "weekdays" : "weekend");
+		snprintf(ret_text, TIER_DAYS_TEXT_SIZE, "%s", days == TIER_DAYS_ALL ? "daily" :
+			 days == WEEKDAYS ? "weekdays" : "weekend");
 		return;
 	}
 	/* Monday first. */

@@ -183,20 +183,6 @@ static void test_svg_sizes(void **state)
 	free(heats);
 }
 
-static void test_file(void **state)
-{
-	struct tier_heatmap map = { .title = "empty", .nr_tiers = 1 };
-	FILE *file = tmpfile();
-	struct tier_heatmap_output output = { .write = tier_heatmap_write_file, .ctx = file };
-
-	(void)state;
-	assert_non_null(file);
-	tier_heatmap_svg(&map, 1, &output);
-	assert_int_equal(ferror(file), 0);
-	assert_true(ftell(file) > 100);
-	fclose(file);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,7 +190,6 @@ int main(void)
 		cmocka_unit_test(test_text_sizes),
 		cmocka_unit_test(test_svg),
 		cmocka_unit_test(test_svg_sizes),
-		cmocka_unit_test(test_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
