@@ -1,64 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Plan to migrate messages, and back to results. See execute.h. */
-#include "execute.h"
-
+/* Plan to migrate messages. See execute.h, execute_internal.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "util.h"
-
-/* Failures in a row after which a device is suspected rather than an extent. */
-#define DEVICE_SUSPECT		3
-/* Even if no ring entry was lost: compare with the kernel's list so often. */
-#define RECONCILE_NS		(30 * CLOCK_NS_PER_S)
-#define FINISHED_BATCH		64
-
-/* A move in the kernel. */
-struct flight {
-	struct tier_plan_move move;
-	uint64_t id;
-	bool is_cancelled;	/* we asked for its end */
-	bool is_adopted;	/* not of our plan: nothing to repeat */
-};
-
-/* An extent whose move has failed. */
-struct failure {
-	struct tier_plan_move move;
-	unsigned int attempts;
-	int64_t until_ns;	/* leave it alone so long */
-	bool is_waiting;	/* ... and then try again */
-	enum tier_reason reason;
-};
-
-struct device_health {
-	unsigned int failures;	/* in a row */
-	int64_t until_ns;
-};
-
-struct execute {
-	const struct tier_backend *backend;
-	struct execute_observer observer;
-	struct execute_limits limits;
-
-	const struct tier_plan_move *moves;	/* the plan's */
-	size_t nr_moves;
-	size_t next;				/* the first not handed over */
-
-	struct flight *flights;
-	size_t nr_flights;
-	size_t max_flights;
-
-	struct failure *failures;
-	size_t nr_failures;
-	size_t max_failures;
-
-	struct device_health devices[TIER_MAX_DEVICES];
-	bool knows_ring;
-	uint64_t last_seq;			/* of the ring, seen */
-	int64_t reconciled_ns;
-};
+#include "execute_internal.h"
 
 int execute_new(const struct tier_backend *backend, const struct execute_observer *observer,
 		struct execute **ret_execute)
@@ -84,7 +30,7 @@ void execute_free(struct execute *execute)
 }
 
 /* Room for one more element. */
-static int reserve(void **array, size_t nr, size_t *max, size_t size)
+int execute_reserve(void **array, size_t nr, size_t *max, size_t size)
 {
 	size_t more = *max ? 2 * *max : 16;
 	void *bigger;
@@ -99,349 +45,10 @@ static int reserve(void **array, size_t nr, size_t *max, size_t size)
 	return 0;
 }
 
-static int reserve_flight(struct execute *execute)
+int execute_reserve_flight(struct execute *execute)
 {
-	return reserve((void **)&execute->flights, execute->nr_flights, &execute->max_flights,
+	return execute_reserve((void **)&execute->flights, execute->nr_flights, &execute->max_flights,
 		       sizeof(*execute->flights));
-}
-
-/* ---------------------------------------------------------------- results */
-
-static void report(struct execute *execute, const struct execute_result *result)
-{
-	execute->observer.ended(execute->observer.ctx, result);
-}
-
-static bool is_same_extent(const struct tier_plan_move *a, const struct tier_plan_move *b)
-{
-	return a->volume == b->volume && a->extent == b->extent;
-}
-
-static struct failure *find_failure(struct execute *execute, const struct tier_plan_move *move)
-{
-	for (size_t i = 0; i < execute->nr_failures; i++)
-		if (is_same_extent(&execute->failures[i].move, move))
-			return &execute->failures[i];
-	return NULL;
-}
-
-static void forget_failure(struct execute *execute, const struct tier_plan_move *move)
-{
-	struct failure *failure = find_failure(execute, move);
-
-	if (failure)
-		*failure = execute->failures[--execute->nr_failures];
-}
-
-static int64_t wait_after(unsigned int attempts)
-{
-	unsigned int doublings = attempts < 20 ? attempts - 1 : 19;
-	int64_t wait_ns = EXECUTE_FIRST_WAIT_NS << doublings;
-
-	return wait_ns < EXECUTE_MAX_WAIT_NS ? wait_ns : EXECUTE_MAX_WAIT_NS;
-}
-
-/* A device is suspected only when nothing else has gone well on it in between. */
-static void blame_device(struct execute *execute, const struct tier_plan_move *move,
-			 enum tier_reason reason, int64_t now_ns)
-{
-	struct device_health *device;
-
-	if (reason == TIER_REASON_DST_WRITE_ERROR)
-		device = &execute->devices[move->to_device];
-	else if (reason == TIER_REASON_SRC_READ_ERROR)
-		device = &execute->devices[move->from_device];
-	else
-		return;
-	device->failures++;
-	if (device->failures >= DEVICE_SUSPECT)
-		device->until_ns = now_ns + wait_after(device->failures - DEVICE_SUSPECT + 1);
-}
-
-static void end_moved(struct execute *execute, const struct tier_plan_move *move,
-		      uint64_t copied_bytes)
-{
-	struct execute_result result = {
-		.move = move,
-		.outcome = EXECUTE_MOVED,
-		.copied_bytes = copied_bytes,
-		.was_tried = true,
-	};
-
-	execute->devices[move->from_device] = (struct device_health) { 0 };
-	execute->devices[move->to_device] = (struct device_health) { 0 };
-	forget_failure(execute, move);
-	report(execute, &result);
-}
-
-static void end_failed(struct execute *execute, const struct tier_plan_move *move, bool is_adopted,
-		       enum tier_reason reason, int error, int64_t now_ns)
-{
-	struct failure *failure = find_failure(execute, move);
-	struct execute_result result = {
-		.move = move,
-		.outcome = EXECUTE_GIVEN_UP,
-		.reason = reason,
-		.error = error,
-		.attempts = failure ? failure->attempts + 1 : 1,
-		.was_tried = true,
-	};
-
-	blame_device(execute, move, reason, now_ns);
-	/* Without memory for it there is no next attempt, and no worse harm. */
-	if (!failure && !reserve((void **)&execute->failures, execute->nr_failures,
-				 &execute->max_failures, sizeof(*execute->failures))) {
-		failure = &execute->failures[execute->nr_failures++];
-		*failure = (struct failure) { .move = *move };
-	}
-	if (failure) {
-		failure->move = *move;
-		failure->attempts = result.attempts;
-		failure->reason = reason;
-		failure->is_waiting = !is_adopted && result.attempts < EXECUTE_ATTEMPTS;
-		result.wait_ns = wait_after(failure->attempts);
-		failure->until_ns = now_ns + result.wait_ns;
-		if (failure->is_waiting)
-			result.outcome = EXECUTE_FAILED;
-	}
-	report(execute, &result);
-}
-
-static void end_quietly(struct execute *execute, const struct tier_plan_move *move,
-			enum execute_outcome outcome, enum tier_reason reason, bool was_tried)
-{
-	struct execute_result result = {
-		.move = move,
-		.outcome = outcome,
-		.reason = reason,
-		.was_tried = was_tried,
-	};
-
-	if (outcome == EXECUTE_NEEDLESS)
-		forget_failure(execute, move);
-	report(execute, &result);
-}
-
-static void end_flight(struct execute *execute, size_t i, int error, enum tier_reason reason,
-		       uint64_t copied_bytes, int64_t now_ns)
-{
-	struct flight flight = execute->flights[i];
-
-	/* Order does not matter: the ring gives the order in which moves end. */
-	execute->flights[i] = execute->flights[--execute->nr_flights];
-	if (!error)
-		end_moved(execute, &flight.move, copied_bytes);
-	else if (reason == TIER_REASON_GONE)
-		end_quietly(execute, &flight.move, EXECUTE_NEEDLESS, reason, true);
-	else if (flight.is_cancelled)
-		end_quietly(execute, &flight.move, EXECUTE_CANCELLED, reason, true);
-	else
-		end_failed(execute, &flight.move, flight.is_adopted, reason, error, now_ns);
-}
-
-/* ---------------------------------------------------------------- the ring */
-
-static void take_finished(struct execute *execute, const struct tier_finished_move *finished,
-			  int64_t now_ns)
-{
-	for (size_t i = 0; i < execute->nr_flights; i++) {
-		const struct flight *flight = &execute->flights[i];
-
-		if (flight->id != finished->id || flight->move.volume != finished->volume ||
-		    flight->move.extent != finished->extent)
-			continue;
-		end_flight(execute, i, finished->result, finished->reason, finished->copied_bytes,
-			   now_ns);
-		return;
-	}
-}
-
-/* Read the ring to its end. *ret_missed: not all that ended was in it. */
-static int read_ring(struct execute *execute, int64_t now_ns, bool *ret_missed)
-{
-	const struct tier_backend *backend = execute->backend;
-	struct tier_finished_move finished[FINISHED_BATCH];
-	struct tier_finished_head head;
-	bool missed = false;
-	size_t nr;
-	int r;
-
-	do {
-		r = backend->ops->read_finished(backend->ctx, execute->last_seq, &head, finished,
-						FINISHED_BATCH, &nr);
-		if (r)
-			return r;
-		if (head.last_seq < execute->last_seq) {	/* the pool was loaded anew */
-			execute->last_seq = 0;
-			missed = true;
-			nr = 1;		/* once more, from there */
-			continue;
-		}
-		missed |= head.lost > 0;
-		for (size_t i = 0; i < nr; i++)
-			take_finished(execute, &finished[i], now_ns);
-		if (nr)
-			execute->last_seq = finished[nr - 1].seq;
-	} while (nr);
-	*ret_missed = missed;
-	return 0;
-}
-
-static int read_active(const struct execute *execute, struct tier_active_move **ret_active,
-		       size_t *ret_nr)
-{
-	const struct tier_backend *backend = execute->backend;
-	_cleanup_free_ struct tier_active_move *active = NULL;
-	size_t max = 64, nr, total;
-	int r;
-
-	for (;;) {
-		free(active);
-		active = calloc(max, sizeof(*active));
-		if (!active)
-			return -ENOMEM;
-		r = backend->ops->read_active(backend->ctx, active, max, &nr, &total);
-		if (r)
-			return r;
-		if (total <= max)
-			break;
-		max = total + 64;
-	}
-	*ret_active = active;
-	*ret_nr = nr;
-	active = NULL;
-	return 0;
-}
-
-static bool is_active(const struct flight *flight, const struct tier_active_move *active,
-		      size_t nr_active)
-{
-	for (size_t i = 0; i < nr_active; i++)
-		if (active[i].id == flight->id && active[i].volume == flight->move.volume &&
-		    active[i].extent == flight->move.extent)
-			return true;
-	return false;
-}
-
-/* What became of a move of which nothing is known any more: where is its extent? */
-static int look_up(struct execute *execute, size_t i, int64_t now_ns)
-{
-	const struct tier_backend *backend = execute->backend;
-	struct tier_plan_move move = execute->flights[i].move;
-	struct tier_map_run run;
-	uint64_t next;
-	size_t nr;
-	int r;
-
-	r = backend->ops->read_map(backend->ctx, move.volume, move.extent, 1, &run, 1, &nr, &next);
-	if (r == -ENOENT || r == -ERANGE || (!r && run.device == TIER_NO_DEVICE))
-		end_flight(execute, i, -EIO, TIER_REASON_GONE, 0, now_ns);
-	else if (r)
-		return r;
-	else if (run.device == move.to_device)
-		end_flight(execute, i, 0, TIER_REASON_NONE, move.bytes, now_ns);
-	else
-		end_flight(execute, i, -EIO, TIER_REASON_UNKNOWN, 0, now_ns);
-	return 0;
-}
-
-/*
- * Moves that are neither in the kernel's list nor came by in the ring. The list
- * is read first, so a move that ends in between is in the ring.
- */
-static int reconcile(struct execute *execute, int64_t now_ns)
-{
-	_cleanup_free_ struct tier_active_move *active = NULL;
-	size_t nr_active;
-	bool missed;
-	int r;
-
-	r = read_active(execute, &active, &nr_active);
-	if (!r)
-		r = read_ring(execute, now_ns, &missed);
-	for (size_t i = execute->nr_flights; !r && i-- > 0;)
-		if (!is_active(&execute->flights[i], active, nr_active))
-			r = look_up(execute, i, now_ns);
-	if (!r)
-		execute->reconciled_ns = now_ns;
-	return r;
-}
-
-static int see_finished(struct execute *execute, int64_t now_ns)
-{
-	bool missed;
-	int r;
-
-	r = read_ring(execute, now_ns, &missed);
-	if (!r && execute->nr_flights &&
-	    (missed || now_ns - execute->reconciled_ns >= RECONCILE_NS))
-		r = reconcile(execute, now_ns);
-	return r;
-}
-
-/* ---------------------------------------------------------------- adopting */
-
-static const struct tier_device_info *find_device(const struct tier_pool_info *pool, uint32_t idx)
-{
-	for (size_t i = 0; i < pool->nr_devices; i++)
-		if (pool->devices[i].idx == idx)
-			return &pool->devices[i];
-	return NULL;
-}
-
-static int adopt_one(struct execute *execute, const struct tier_pool_info *pool,
-		     const struct tier_active_move *active)
-{
-	const struct tier_device_info *from = find_device(pool, active->from_device);
-	const struct tier_device_info *to = find_device(pool, active->to_device);
-	struct flight flight = {
-		.id = active->id,
-		.is_adopted = true,
-		.move = {
-			.volume = active->volume,
-			.extent = active->extent,
-			.from_device = active->from_device,
-			.to_device = active->to_device,
-		},
-	};
-	int r;
-
-	/* Read after the pool: a device that was added in between is for next time. */
-	if (!from || !to || from->idx >= TIER_MAX_DEVICES || to->idx >= TIER_MAX_DEVICES)
-		return 0;
-	flight.move.from_tier = from->tier;
-	flight.move.to_tier = to->tier;
-	for (size_t i = 0; i < execute->nr_flights; i++)
-		if (execute->flights[i].id == active->id &&
-		    is_same_extent(&execute->flights[i].move, &flight.move))
-			return 0;
-	r = reserve_flight(execute);
-	if (!r)
-		execute->flights[execute->nr_flights++] = flight;
-	return r;
-}
-
-int execute_adopt(struct execute *execute, const struct tier_pool_info *pool)
-{
-	_cleanup_free_ struct tier_active_move *active = NULL;
-	const struct tier_backend *backend = execute->backend;
-	struct tier_finished_head head;
-	struct tier_finished_move finished;
-	size_t nr;
-	int r;
-
-	/* What ended before is history. First, so nothing adopted ends unseen. */
-	if (!execute->knows_ring) {
-		r = backend->ops->read_finished(backend->ctx, 0, &head, &finished, 1, &nr);
-		if (r)
-			return r;
-		execute->last_seq = head.last_seq;
-		execute->knows_ring = true;
-	}
-	r = read_active(execute, &active, &nr);
-	for (size_t i = 0; !r && i < nr; i++)
-		r = adopt_one(execute, pool, &active[i]);
-	return r;
 }
 
 /* ---------------------------------------------------------------- handing over */
@@ -519,14 +126,14 @@ static int hand_over(struct execute *execute, const struct tier_plan_move *move,
 
 	if (is_hopeless(execute, move->to_device, now_ns) ||
 	    is_hopeless(execute, move->from_device, now_ns)) {
-		end_quietly(execute, move, EXECUTE_GIVEN_UP,
+		execute_end_quietly(execute, move, EXECUTE_GIVEN_UP,
 			    is_hopeless(execute, move->to_device, now_ns) ?
 			    TIER_REASON_DST_WRITE_ERROR : TIER_REASON_SRC_READ_ERROR, false);
 		return 1;
 	}
 	if (is_blocked(execute, move, now_ns))
 		return 0;
-	r = reserve_flight(execute);
+	r = execute_reserve_flight(execute);
 	if (r)
 		return r;
 	r = backend->ops->migrate(backend->ctx, move->volume, move->extent, to, move->force, &id);
@@ -537,28 +144,35 @@ static int hand_over(struct execute *execute, const struct tier_plan_move *move,
 	case EAGAIN:
 		return 0;
 	case ENOSPC:
-		/* Those before it may free a slot yet. */
-		if (execute->nr_flights)
-			return 0;
-		end_failed(execute, move, false, TIER_REASON_NO_SPACE, r, now_ns);
+		execute_end_no_room(execute, move, false, now_ns);
 		return 1;
 	case ENXIO:
-		end_failed(execute, move, false, TIER_REASON_DEVICE_MISSING, r, now_ns);
+		execute_end_failed(execute, move, false, TIER_REASON_DEVICE_MISSING, r, now_ns);
 		return 1;
 	case ENODATA:
 	case ENOENT:
 	case ERANGE:
-		end_quietly(execute, move, EXECUTE_NEEDLESS, TIER_REASON_GONE, true);
+		execute_end_quietly(execute, move, EXECUTE_NEEDLESS, TIER_REASON_GONE, true);
 		return 1;
 	case EALREADY:
 	case EBUSY:
-		end_quietly(execute, move, EXECUTE_NEEDLESS, TIER_REASON_NONE, true);
+		execute_end_quietly(execute, move, EXECUTE_NEEDLESS, TIER_REASON_NONE, true);
 		return 1;
 	default:
 		return r;
 	}
 }
 
+/* Someone waits for a slot, or tries again to get one: none behind it may take it. */
+static bool wants_room(const struct execute *execute)
+{
+	for (size_t i = 0; i < execute->nr_failures; i++)
+		if (execute->failures[i].wants_room)
+			return true;
+	return false;
+}
+
+/* Those whose wait is over. */
 static int hand_over_retries(struct execute *execute, int64_t now_ns)
 {
 	for (size_t i = execute->nr_failures; i-- > 0;) {
@@ -595,14 +209,14 @@ int execute_tick(struct execute *execute, int64_t now_ns)
 {
 	int r;
 
-	r = see_finished(execute, now_ns);
+	r = execute_see_finished(execute, now_ns);
 	if (r)
 		return r;
 	expire_failures(execute, now_ns);
 	r = hand_over_retries(execute, now_ns);
 	if (r)
 		return r;
-	while (execute->next < execute->nr_moves) {
+	while (execute->next < execute->nr_moves && !wants_room(execute)) {
 		r = hand_over(execute, &execute->moves[execute->next], now_ns);
 		if (r <= 0)
 			return r;
@@ -617,8 +231,10 @@ int execute_stop(struct execute *execute, int64_t now_ns)
 	int r, result = 0;
 
 	execute_drop(execute);
-	for (size_t i = 0; i < execute->nr_failures; i++)
+	for (size_t i = 0; i < execute->nr_failures; i++) {
 		execute->failures[i].is_waiting = false;
+		execute->failures[i].wants_room = false;
+	}
 	for (size_t i = 0; i < execute->nr_flights; i++) {
 		struct flight *flight = &execute->flights[i];
 
@@ -631,7 +247,7 @@ int execute_stop(struct execute *execute, int64_t now_ns)
 		else
 			result = r;
 	}
-	r = see_finished(execute, now_ns);
+	r = execute_see_finished(execute, now_ns);
 	return result ? result : r;
 }
 

@@ -4,8 +4,8 @@
  * the plan, see how each ended, repeat what failed, later and later.
  *
  * - Strictly in order: a move that finds no free slot waits for the ones before
- *   it, so each finds the slot that the plan meant for it. With nothing left to
- *   wait for it has failed: someone else took the slot.
+ *   it, and those behind wait for it, so each finds the slot that the plan meant
+ *   for it. With nothing left to wait for it has failed: someone else took the slot.
  * - At most `moves_per_device` moves touch a device at once.
  * - How a move ended is read from the pool's ring of finished moves. Whatever the
  *   ring lost (or another instance of the pool forgot) is looked up in the map.
