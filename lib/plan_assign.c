@@ -308,8 +308,8 @@ static void try_exchange(struct tier_planner *planner, uint32_t t, uint64_t in, 
  */
 static void exchange_pairs(struct tier_planner *planner, uint32_t t)
 {
-	uint64_t cold_end = planner->nr_items, unknown_end = planner->nr_items;
-	uint64_t none = planner->nr_items, out = none;
+	const uint64_t none = planner->nr_items;
+	uint64_t cold_end = none, unknown_end = none, out = none;
 	bool is_used = true;
 
 	/* Below its limit or its benefit a free slot was left: no exchange is worth more. */

@@ -111,36 +111,40 @@ static int add_item(struct tier_planner *planner, uint16_t index, uint64_t exten
 	return 0;
 }
 
+static void add_up(struct tier_planner *planner, struct plan_device *device, float heat)
+{
+	struct tier_plan_tier *report = &planner->report[device->tier];
+
+	device->heat += heat;
+	planner->heat += heat;
+	report->used_slots++;
+	report->heat += heat;
+}
+
 static int add_volume(struct tier_planner *planner, uint16_t index)
 {
 	const struct tier_plan_volume *volume = &planner->input->volumes[index];
 
 	for (uint64_t extent = 0; extent < volume->nr_extents; extent++) {
-		uint8_t idx = volume->device[extent];
-		struct plan_device *device;
-		uint8_t reason = TIER_REASON_NONE;
-		float heat;
-		int r;
+		uint8_t idx = volume->device[extent], reason = TIER_REASON_NONE;
+		struct plan_device *device = &planner->devices[idx % TIER_MAX_DEVICES];
+		int r = 0;
 
-		if (idx != TIER_PLAN_NO_DEVICE) {
-			if (idx >= TIER_MAX_DEVICES || !planner->devices[idx].is_member)
-				return -EINVAL;
-			device = &planner->devices[idx];
-			heat = clean_heat(volume->heat[extent]);
-			device->heat += heat;
-			planner->heat += heat;
-			planner->report[device->tier].used_slots++;
-			planner->report[device->tier].heat += heat;
-			if (!device->is_online && !device->is_draining) {
+		if (idx == TIER_PLAN_NO_DEVICE) {
+			/* Nothing to place. */
+		} else if (idx >= TIER_MAX_DEVICES || !device->is_member) {
+			return -EINVAL;
+		} else {
+			add_up(planner, device, clean_heat(volume->heat[extent]));
+			if (!device->is_online && !device->is_draining)
 				reason = TIER_REASON_DEVICE_MISSING;
-			} else if (volume->hold && volume->hold[extent]) {
+			else if (volume->hold && volume->hold[extent])
 				reason = volume->hold[extent];
-			} else {
+			else
 				r = add_item(planner, index, extent, device);
-				if (r)
-					return r;
-			}
 		}
+		if (r)
+			return r;
 		if (volume->ret_reason)
 			volume->ret_reason[extent] = reason;
 	}
@@ -168,7 +172,7 @@ int tier_plan_rank(struct tier_planner *planner)
 	}
 	/* From here on the spare half holds the thresholds and the lists of plan_order.c. */
 	planner->threshold = (float *)planner->spare;
-	planner->next = (uint32_t *)(planner->threshold + planner->max_items);
+	planner->next = (uint32_t *)planner->spare + planner->max_items;
 	memset(planner->threshold, 0, planner->nr_items * sizeof(*planner->threshold));
 	return 0;
 }
