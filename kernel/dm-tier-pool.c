@@ -590,6 +590,7 @@ static int get_data_device(struct dm_target *ti, struct dm_tier_pool_table *c,
 			   const char *path)
 {
 	struct dm_tier_label label;
+	const char *error;
 	struct dm_dev *dev;
 	int r = dm_get_device(ti, path, dm_table_get_mode(ti->table), &dev);
 
@@ -598,9 +599,10 @@ static int get_data_device(struct dm_target *ti, struct dm_tier_pool_table *c,
 		DMERR("%s: cannot be opened", path);
 		return r;
 	}
-	ti->error = (char *)check_label(c, dev, &label);
-	if (ti->error) {
-		DMERR("%s: %s", path, ti->error);
+	error = check_label(c, dev, &label);
+	if (error) {
+		ti->error = (char *)error;
+		DMERR("%s: %s", path, error);
 		dm_put_device(ti, dev);
 		return -EINVAL;
 	}
@@ -627,9 +629,13 @@ static int get_meta_device(struct dm_target *ti, struct dm_tier_pool_table *c,
 		ti->error = "The metadata have a newer format than this module";
 	else if (r)
 		ti->error = "Reading the superblock failed";
-	else if (ti->begin || ti->len != c->super.extent_sectors)
+	if (r)
+		return r;
+	if (ti->begin || ti->len != c->super.extent_sectors) {
 		ti->error = "A pool's table is 0 <extent sectors>";
-	return r ?: ti->error ? -EINVAL : 0;
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static int pool_ctr(struct dm_target *ti, unsigned int argc, char **argv)
