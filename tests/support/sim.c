@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placement.h"
 #include "policy.h"
 #include "sim_internal.h"
 
@@ -83,33 +84,18 @@ void tier_sim_set_mode(struct tier_sim *sim, enum tier_pool_mode mode)
 	sim->mode = mode;
 }
 
-/* As the command line does it: highest tiers first or lowest first, or auto. */
+/* As the command line and the daemon do it. */
 static struct tier_placement placement_for(const struct tier_sim *sim, const char *label)
 {
-	struct tier_placement placement = { .is_auto = true };
+	struct tier_device_info devices[TIER_MAX_DEVICES];
+	struct tier_placement placement;
 	struct tier_label_policy policy;
-	uint32_t nr_tiers = 0;
 
 	if (tier_label_policy(label, 0, &policy))
 		abort();
 	for (uint32_t i = 0; i < sim->nr_devices; i++)
-		if (sim->devices[i].info.tier >= nr_tiers)
-			nr_tiers = sim->devices[i].info.tier + 1;
-	switch (policy.policy) {
-	case TIER_POLICY_AUTO:
-	case TIER_POLICY_NONE:
-	case TIER_POLICY_COUNT:
-		return placement;
-	case TIER_POLICY_START_HIGHEST:
-	case TIER_POLICY_HIGHEST:
-	case TIER_POLICY_LOWEST:
-		break;
-	}
-	placement.is_auto = false;
-	placement.nr_tiers = nr_tiers;
-	for (uint32_t t = 0; t < nr_tiers; t++)
-		placement.tiers[t] = (uint8_t)(policy.policy == TIER_POLICY_LOWEST ?
-					       nr_tiers - 1 - t : t);
+		devices[i] = sim->devices[i].info;
+	tier_placement_of_policy(policy.policy, devices, sim->nr_devices, &placement);
 	return placement;
 }
 
