@@ -182,7 +182,7 @@ struct dm_tier_device {
 	spinlock_t drain_lock;
 	bool drain_running;
 
-	spinlock_t flush_lock;		/* irq */
+	spinlock_t flush_lock;		/* irqs off; guards the flush fields */
 	u64 flush_wanted, flush_started, flush_done, flush_ok;
 	bool flush_running;
 	int flush_error;		/* of the last one that failed */
@@ -208,12 +208,12 @@ struct dm_tier_volume {
 	u8 label_bytes;
 	char label[DM_TIER_MAX_LABEL];
 	struct list_head tables;	/* [A] of struct dm_tier_table */
-	u64 reap_seq;			/* [L] once this commit is durable, extents from
-					 * reap_from on are free; 0 = nothing to reap */
-	u32 reap_from;			/* [L] */
+	/* [L] Once commit reap_seq is durable, extents from reap_from on are free; 0 = none. */
+	u64 reap_seq;
+	u32 reap_from;
 	bool deleted;			/* [L] its record is gone; reap frees it */
-	u64 stale_ckpt;			/* [L] records of extents beyond the end are gone
-					 * from disk once this checkpoint is complete */
+	/* [L] Records beyond the end are gone from disk once this checkpoint is complete. */
+	u64 stale_ckpt;
 
 	u32 allocated;			/* [L] */
 	u32 on_tier[DM_TIER_MAX_TIERS];	/* [L] */
@@ -221,7 +221,7 @@ struct dm_tier_volume {
 	u64 dropped_seq;		/* [L] the latest commit that lost a flush of it */
 	struct dm_tier_change *change;	/* [L] */
 
-	spinlock_t flush_lock;
+	spinlock_t flush_lock;		/* guards flushing[] against dirty */
 	u16 flushing[DM_TIER_MAX_DEVICES];	/* FLUSHes under way, per device */
 };
 
@@ -318,13 +318,13 @@ struct dm_tier_pool {
 	struct mapped_device *md;	/* the pool device; not counted */
 	dev_t meta_dev;			/* key of the registry */
 
-	struct mutex admin;
+	struct mutex admin;		/* see the head of this file */
 	struct mutex bound_lock;	/* innermost; for events */
 	struct dm_tier_pool_table *bound; /* [A] and bound_lock: the table in force, or NULL */
 	bool read_only;			/* constant */
 	struct dm_tier_features features; /* [A] */
 
-	spinlock_t lock;
+	spinlock_t lock;		/* see the head of this file */
 	enum dm_tier_mode mode;		/* [L] */
 	bool needs_check;		/* constant */
 	bool moves_stopped;		/* [L] suspended or unbound */

@@ -51,9 +51,9 @@ static unsigned long sum_epoch(struct dm_tier_device *dev, u32 epoch)
 	unsigned long sum = 0;
 	int cpu;
 
-	/* Puts first: a bio that moves between the two sums must not hide. */
 	for_each_possible_cpu(cpu)
 		sum -= READ_ONCE(per_cpu_ptr(dev->inflight, cpu)->put[epoch]);
+	/* Puts before gets: a bio that comes and goes meanwhile must not hide another. */
 	smp_rmb();
 	for_each_possible_cpu(cpu)
 		sum += READ_ONCE(per_cpu_ptr(dev->inflight, cpu)->get[epoch]);
@@ -72,7 +72,7 @@ static void wait_epoch(struct dm_tier_device *dev, u32 epoch)
 		usleep_range(us, 2 * us);
 		us = min(2 * us, 1000U);
 	}
-	/* Pairs with smp_wmb() in end_io: its marks are visible. */
+	/* Pairs with smp_wmb() in tier_end_io(): its marks are visible. */
 	smp_mb();
 }
 
@@ -88,6 +88,7 @@ static void drain_work(struct work_struct *work)
 		spin_unlock(&dev->drain_lock);
 
 		old = dev->epoch;
+		/* Pairs with the acquire in dm_tier_device_get(). */
 		smp_store_release(&dev->epoch, old ^ 1);
 		synchronize_rcu_expedited();
 		wait_epoch(dev, old);
@@ -160,8 +161,8 @@ bool dm_tier_device_job_get(struct dm_tier_device *dev, struct block_device **re
 {
 	struct block_device *bdev;
 
-	/* The full barrier of the inc pairs with the one in detach. */
 	atomic_inc(&dev->jobs);
+	/* Pairs with the barrier in detach: it sees our job, or we its NULL. */
 	smp_mb__after_atomic();
 	bdev = READ_ONCE(dev->bdev);
 	if (!bdev) {
@@ -276,6 +277,7 @@ int dm_tier_device_flush_wait(struct dm_tier_device *dev, u64 ticket, long timeo
 void dm_tier_device_detach(struct dm_tier_device *dev)
 {
 	WRITE_ONCE(dev->bdev, NULL);
+	/* Pairs with the barrier in dm_tier_device_job_get(). */
 	smp_mb();
 	/* The fast path reads bdev inside its section, after its get. */
 	dm_tier_device_drain(dev, MAX_SCHEDULE_TIMEOUT);
@@ -391,7 +393,10 @@ void dm_tier_device_reset(struct dm_tier_device *dev)
 	map = dev->free_map;
 	dev->slot = NULL;
 	dev->free_map = NULL;
-	dev->slots = dev->free = dev->quarantined = dev->hint = 0;
+	dev->slots = 0;
+	dev->free = 0;
+	dev->quarantined = 0;
+	dev->hint = 0;
 	spin_unlock(&pool->lock);
 	kvfree(slot);
 	kvfree(map);

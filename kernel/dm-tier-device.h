@@ -50,6 +50,7 @@ static inline void dm_tier_stress_window(void) { }
 /* Preemption is off.  Returns the epoch to put. */
 static inline u32 dm_tier_device_get(struct dm_tier_device *dev)
 {
+	/* Pairs with the release in a drain: who counts in the new epoch sees its flag. */
 	u32 epoch = smp_load_acquire(&dev->epoch);
 
 	dm_tier_stress_window();

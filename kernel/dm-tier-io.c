@@ -623,6 +623,7 @@ static int flush_devices(struct dm_tier_volume *v)
 		mask |= 1ULL << i;
 	}
 	spin_unlock(&v->flush_lock);
+	/* Dirty bits are clear before the flushes start. */
 	smp_mb__after_atomic();
 
 	for (i = 0; i < DM_TIER_MAX_DEVICES; i++)

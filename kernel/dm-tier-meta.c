@@ -766,12 +766,23 @@ out:
 	return r;
 }
 
+/* A device that failed or was late is in use again once a flush succeeds. */
+static void probe_failed(struct dm_tier_pool *pool)
+{
+	u32 i;
+
+	for (i = 0; i < DM_TIER_MAX_DEVICES; i++)
+		if (READ_ONCE(pool->device[i]->failed) && READ_ONCE(pool->device[i]->bdev))
+			dm_tier_device_flush_request(pool->device[i]);
+}
+
 static void commit_work(struct work_struct *work)
 {
 	struct dm_tier_meta *meta =
 		container_of(to_delayed_work(work), struct dm_tier_meta, commit_work);
 
 	commit(meta, true);
+	probe_failed(meta->pool);
 	if (!READ_ONCE(meta->stopped))
 		queue_delayed_work(meta->wq, &meta->commit_work, COMMIT_PERIOD);
 }

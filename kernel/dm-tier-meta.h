@@ -127,7 +127,7 @@ u64 __dm_tier_meta_add_move(struct dm_tier_pool *pool, struct dm_tier_move *m);
 /* Takes it back if no commit has taken it yet. */
 bool __dm_tier_meta_withdraw_move(struct dm_tier_pool *pool, struct dm_tier_move *m);
 
-/* Notes on the volume and the entry that commit @seq has changes of them.  pool->lock. */
+/* Notes on volume and entry that commit @seq has changes of them; pool->lock held. */
 void __dm_tier_meta_mark(struct dm_tier_volume *v, struct dm_tier_extent *x, u64 seq);
 
 /* The commit that will have all changes made so far.  Any process context. */

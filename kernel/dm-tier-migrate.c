@@ -341,8 +341,8 @@ static bool copy_pass(struct dm_tier_move *m, unsigned long deadline)
 			wait_tokens(m);
 		if (stopped(m) || !wait_jobs(m, COPY_DEPTH - 1, deadline))
 			return false;
-		/* A write that ends from here on makes it dirty again. */
 		clear_bit(region, m->dirty);
+		/* A write that ends from here on makes it dirty again. */
 		smp_mb__after_atomic();
 		if (!copy_region(m, region))
 			return false;
@@ -415,8 +415,8 @@ static enum dm_tier_move_reason begin(struct dm_tier_move *m)
 			;
 		m->from = pool->device[entry_device(x->entry)];
 		m->from_slot = entry_slot(x->entry);
-		/* The map is clear, and found, before the flag is seen. */
 		rcu_assign_pointer(pool->active[i], m);
+		/* The map is clear, and found, before the flag is seen. */
 		smp_wmb();
 		dm_tier_entry_update(x, 0, ENTRY_MIGRATING | (m->force ? ENTRY_FORCED : 0));
 	}
@@ -806,9 +806,9 @@ int dm_tier_migrate_cancel(struct dm_tier_volume *v, u32 extent)
 
 	spin_lock(&pool->lock);
 	m = find_listed(v, extent);
-	if (m && m->state != MOVE_QUEUED)
+	if (m && m->state != MOVE_QUEUED) {
 		WRITE_ONCE(m->stop, m->stop ?: MOVE_CANCELLED);
-	else if (m) {
+	} else if (m) {
 		list_del(&m->list);
 		pool->nr_queued--;
 		finished(m, MOVE_CANCELLED);
