@@ -46,9 +46,10 @@ int tier_label_set(const char *label, const char *key, const char *value,
 	if (!is_word(key, ";=") || (value && !is_word(value, ";")))
 		return -EINVAL;
 	if (value) {
-		if (key_length + 1 + strlen(value) >= sizeof(word))
+		int length = snprintf(word, sizeof(word), "%s=%s", key, value);
+
+		if (length < 0 || (size_t)length >= sizeof(word))
 			return -ENOSPC;
-		snprintf(word, sizeof(word), "%s=%s", key, value);
 	}
 
 	/* Words keep their place; the key's first one is replaced, others of it go. */
