@@ -85,7 +85,7 @@ unit_scripts := $(wildcard tests/unit/test_*.sh tests/sim/test_*.sh)
 
 programs := $(if $(wildcard daemon/main.c),$(O)/tierd) $(if $(wildcard cli/main.c),$(O)/tierctl)
 tiersim := $(if $(wildcard tests/sim/tiersim.c),$(O)/tiersim)
-APPLETS := tpcreate tpextend tpchange tpremove tps tvcreate tvextend tvremove tvchange tvs tes
+APPLETS := tpcreate tpextend tpchange tpremove tps tvcreate tvextend tvremove tvrename tvchange tvs tes
 applet_links := $(if $(wildcard cli/main.c),$(addprefix $(O)/,$(APPLETS)))
 
 # ---------------------------------------------------------------- user space

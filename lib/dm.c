@@ -25,7 +25,7 @@
 
 #define LOG_ERROR	3	/* libdevmapper's levels are those of syslog */
 
-static char last_error[TIER_DM_CAUSE_SIZE];
+static char last_error[TIER_CAUSE_SIZE];
 
 __attribute__((format(printf, 5, 6)))
 static void keep_error(int level, const char *file, int line, int dm_errno_or_class,
@@ -48,6 +48,14 @@ static void task_cleanup(struct dm_task **task)
 
 #define _cleanup_task_ _cleanup_(task_cleanup)
 
+/* For failures of libdevmapper that did not get as far as an ioctl. */
+static int no_errno(int otherwise)
+{
+	if (geteuid())
+		return -EPERM;
+	return access("/dev/mapper/control", F_OK) ? -EOPNOTSUPP : otherwise;
+}
+
 static int task_new(int type, const char *name, struct dm_task **ret_task)
 {
 	struct dm_task *task;
@@ -57,7 +65,7 @@ static int task_new(int type, const char *name, struct dm_task **ret_task)
 	last_error[0] = '\0';
 	task = dm_task_create(type);
 	if (!task)
-		return -ENOMEM;
+		return no_errno(-ENOMEM);
 	if (name && !dm_task_set_name(task, name)) {
 		dm_task_destroy(task);
 		return -EINVAL;
@@ -75,12 +83,7 @@ static int task_run(struct dm_task *task)
 	error = dm_task_get_errno(task);
 	if (error == ENXIO)
 		return -ENODEV;
-	if (error)
-		return -error;
-	/* It did not get as far as the ioctl. */
-	if (geteuid())
-		return -EPERM;
-	return access("/dev/mapper/control", F_OK) ? -EOPNOTSUPP : -EIO;
+	return error ? -error : no_errno(-EIO);
 }
 
 /* Run a task that makes udev act, and wait until it has. */
@@ -323,8 +326,8 @@ static int load(const struct tier_dm_table_line *line, const char *devno, char *
 	r = task_run(task);
 	if (r && ret_cause &&
 	    (kmsg < 0 || !tier_kmsg_cause(kmsg, devno, line->target, ret_cause,
-					  TIER_DM_CAUSE_SIZE)))
-		snprintf(ret_cause, TIER_DM_CAUSE_SIZE, "%s", last_error);
+					  TIER_CAUSE_SIZE)))
+		snprintf(ret_cause, TIER_CAUSE_SIZE, "%s", last_error);
 	return r;
 }
 
@@ -342,8 +345,8 @@ static int activate(const struct tier_dm_table_line *line, const char *devno, ch
 	r = task_run_udev(task, line->is_private);
 	if (r && ret_cause &&
 	    (kmsg < 0 || !tier_kmsg_cause(kmsg, devno, line->target, ret_cause,
-					  TIER_DM_CAUSE_SIZE)))
-		snprintf(ret_cause, TIER_DM_CAUSE_SIZE, "%s", last_error);
+					  TIER_CAUSE_SIZE)))
+		snprintf(ret_cause, TIER_CAUSE_SIZE, "%s", last_error);
 	return r;
 }
 
@@ -374,7 +377,7 @@ int tier_dm_create(const struct tier_dm_table_line *line, char *ret_cause)
 		return -EEXIST;		/* dm's word for a name or UUID that is taken */
 	if (r) {
 		if (ret_cause)
-			snprintf(ret_cause, TIER_DM_CAUSE_SIZE, "%s", last_error);
+			snprintf(ret_cause, TIER_CAUSE_SIZE, "%s", last_error);
 		return r;
 	}
 	r = device_numbers(task, devno, sizeof(devno));
@@ -406,7 +409,7 @@ static void restore(const struct tier_dm_table_line *line, const char *devno,
 	if (!r || !ret_cause)
 		return;
 	used = strlen(ret_cause);
-	snprintf(ret_cause + used, TIER_DM_CAUSE_SIZE - used,
+	snprintf(ret_cause + used, TIER_CAUSE_SIZE - used,
 		 "; its old table could not be restored either (%s): it stays suspended",
 		 strerror(-r));
 }

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "backend.h"
+#include "cause.h"
 
 #define TIER_DM_UUID_PREFIX	"TIER-"
 #define TIER_DM_UUID_SIZE	129
@@ -80,16 +81,11 @@ struct tier_dm_table_line {
 };
 
 /*
- * What the kernel said when it refused, "" if it said nothing: table loads are
- * refused with a sentence that only its log carries. Always terminated.
- */
-#define TIER_DM_CAUSE_SIZE	256
-
-/*
  * Create a device and activate it; nothing is left behind on failure. Load
  * another table into a device and switch to it; the old one stays in force on
- * failure. `ret_cause` (TIER_DM_CAUSE_SIZE) may be NULL and, against the rule,
- * is written on failure. -EEXIST the name or UUID is taken.
+ * failure. `ret_cause` (cause.h): what the kernel said when it refused, a
+ * sentence that only its log carries; "" if it said nothing. -EEXIST the name or
+ * UUID is taken.
  */
 int tier_dm_create(const struct tier_dm_table_line *line, char *ret_cause);
 int tier_dm_reload(const struct tier_dm_table_line *line, char *ret_cause);

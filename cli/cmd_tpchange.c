@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* tpchange: activation of pools, with all their volumes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "activate.h"
+#include "offline.h"
+#include "util.h"
+
+enum { OPTION_SYSINIT = CLI_LONG_ONLY, OPTION_PARTIAL, OPTION_READONLY };
+
+static const struct cli_option options[] = {
+	{ 'a', "activate", "y|n", "make the devices of the pool and its volumes, or remove them" },
+	{ OPTION_PARTIAL, "partial", NULL, "activate without missing devices; their extents give errors" },
+	{ OPTION_READONLY, "readonly", NULL, "activate for reading only; nothing is written to any device" },
+	{ OPTION_SYSINIT, "sysinit", NULL,
+	  "for boot: pools that are incomplete or active already are no failure" },
+	{ 0 }
+};
+
+struct request {
+	char activate;		/* 'y' or 'n' */
+	bool partial, read_only, sysinit;
+};
+
+static enum cli_exit take_options(struct cli *cli, struct request *request)
+{
+	int id;
+
+	while ((id = cli_next_option(cli)) > 0) {
+		switch (id) {
+		case 'a':
+			if (strcmp(cli->value, "y") && strcmp(cli->value, "n"))
+				return cli_bad_line(cli, "It is -ay or -an.", "-a cannot be '%s'",
+						    cli->value);
+			request->activate = *cli->value;
+			break;
+		case OPTION_PARTIAL:
+			request->partial = true;
+			break;
+		case OPTION_READONLY:
+			request->read_only = true;
+			break;
+		case OPTION_SYSINIT:
+			request->sysinit = true;
+			break;
+		}
+	}
+	if (id < 0)
+		return cli->exit;
+	if (!request->activate)
+		return cli_bad_line(cli, "Give -ay or -an.", "nothing to change");
+	if (request->activate == 'n' && (request->partial || request->read_only))
+		return cli_bad_line(cli, "They go with -ay.",
+				    "--partial and --readonly are ways to activate");
+	if (!cli->nr_words && !request->sysinit)
+		return cli_bad_line(cli, "Name it, or give --sysinit for all.", "which pool?");
+	return CLI_OK;
+}
+
+/* Volumes whose device is not there yet. One that fails does not keep the others down. */
+static enum cli_exit activate_volumes(struct cli *cli, const struct cli_system *system,
+				      const struct cli_pool *pool)
+{
+	enum cli_exit code = CLI_OK;
+	size_t nr_activated = 0;
+
+	for (size_t i = 0; i < pool->info.nr_volumes; i++) {
+		enum cli_exit volume_code;
+
+		if (cli_volume_device(system, pool, pool->info.volumes[i].id))
+			continue;
+		volume_code = cli_activate_volume(cli, pool, &pool->info.volumes[i]);
+		if (volume_code)
+			code = volume_code;
+		else
+			nr_activated++;
+	}
+	cli_say(cli, "Pool %s is active; %zu of its %zu volumes were activated.", pool->info.name,
+		nr_activated, pool->info.nr_volumes);
+	return code;
+}
+
+static bool is_complete(const struct tier_scan_pool *pool)
+{
+	return !pool->error && !pool->nr_missing && !pool->nr_doubled;
+}
+
+/* A pool that is not active. */
+static enum cli_exit activate_pool(struct cli *cli, const struct tier_scan_pool *pool,
+				   const struct request *request)
+{
+	_cleanup_(cli_system_clear) struct cli_system system = { 0 };
+	char uuid[TIER_UUID_SIZE], name[TIER_NAME_SIZE], dm_name[TIER_NAME_SIZE];
+	struct tier_pool_table table;
+	struct cli_pool *active = NULL;
+	enum cli_exit code;
+
+	cli_offline_name(pool, name);
+	if (request->sysinit && !request->partial && !is_complete(pool)) {
+		cli_detail(cli, "Pool %s is not complete yet.", name);
+		return CLI_OK;
+	}
+	code = cli_offline_table(cli, pool, request->partial, &table);
+	if (code)
+		return code;
+	table.read_only = request->read_only;
+	if (cli->test) {
+		cli_say(cli, "Would activate pool %s.", name);
+		return CLI_OK;
+	}
+	tier_format_uuid(pool->uuid, uuid);
+	code = cli_activate_pool(cli, name, uuid, pool->info.extent_sectors, &table, dm_name);
+	if (!code)
+		code = cli_system_read(cli, &system);
+	if (!code)
+		code = cli_need_pool(cli, &system, uuid, &active);
+	return code ? code : activate_volumes(cli, &system, active);
+}
+
+static enum cli_exit activate(struct cli *cli, const struct cli_system *system,
+			      const struct cli_offline *offline, const char *word,
+			      const struct request *request)
+{
+	const struct cli_pool *active = cli_system_pool(system, word);
+	const struct tier_scan_pool *pool = NULL;
+	enum cli_exit code;
+
+	if (active) {
+		if (cli->test)
+			return CLI_OK;
+		return activate_volumes(cli, system, active);
+	}
+	code = cli_offline_pool(cli, offline, word, &pool);
+	return code ? code : activate_pool(cli, pool, request);
+}
+
+static enum cli_exit deactivate(struct cli *cli, const struct cli_system *system, const char *word,
+				bool only_check)
+{
+	struct cli_pool *pool = cli_system_pool(system, word);
+	_cleanup_(cli_offline_clear) struct cli_offline offline = { 0 };
+	const struct tier_scan_pool *inactive = NULL;
+	enum cli_exit code;
+
+	if (pool) {
+		if (only_check)
+			return CLI_OK;
+		if (cli->test) {
+			cli_say(cli, "Would deactivate pool %s and its volumes.", pool->info.name);
+			return CLI_OK;
+		}
+		code = cli_deactivate_pool(cli, system, pool);
+		if (!code)
+			cli_say(cli, "Pool %s is not active any more.", pool->info.name);
+		return code;
+	}
+	/* Not active is what was asked for, if there is such a pool at all. */
+	code = cli_offline_read(cli, &offline);
+	if (!code)
+		code = cli_offline_pool(cli, &offline, word, &inactive);
+	if (!code && only_check)
+		cli_detail(cli, "Pool %s is not active.", word);
+	return code;
+}
+
+static enum cli_exit activate_all(struct cli *cli, const struct cli_system *system,
+				  const struct cli_offline *offline, const struct request *request)
+{
+	enum cli_exit code = CLI_OK, pool_code;
+	char uuid[TIER_UUID_SIZE];
+
+	for (size_t i = 0; i < offline->nr_pools; i++) {
+		tier_format_uuid(offline->pools[i].uuid, uuid);
+		pool_code = activate(cli, system, offline, uuid, request);
+		if (pool_code)
+			code = pool_code;
+	}
+	return code;
+}
+
+static enum cli_exit run(struct cli *cli)
+{
+	_cleanup_(cli_system_clear) struct cli_system system = { 0 };
+	_cleanup_(cli_offline_clear) struct cli_offline offline = { 0 };
+	struct request request = { 0 };
+	enum cli_exit code = take_options(cli, &request);
+
+	if (!code)
+		code = cli_begin(cli, &system);
+	if (code)
+		return code;
+	if (request.activate == 'n') {
+		for (int i = 0; !code && i < cli->nr_words; i++)
+			code = deactivate(cli, &system, cli->words[i], true);
+		for (int i = 0; !code && i < cli->nr_words; i++)
+			code = deactivate(cli, &system, cli->words[i], false);
+		for (size_t i = 0; !code && !cli->nr_words && i < system.nr_pools; i++)
+			code = deactivate(cli, &system, system.pools[i].info.uuid, false);
+		return code;
+	}
+	code = cli_offline_read(cli, &offline);
+	for (int i = 0; !code && i < cli->nr_words; i++)
+		code = activate(cli, &system, &offline, cli->words[i], &request);
+	if (!code && !cli->nr_words)
+		code = activate_all(cli, &system, &offline, &request);
+	return code;
+}
+
+const struct cli_command cmd_tpchange = {
+	.name = "tpchange",
+	.is_applet = true,
+	.summary = "activate or deactivate pools",
+	.words = "[POOL...]",
+	.max_words = -1,
+	.options = options,
+	.run = run,
+};

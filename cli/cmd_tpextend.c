@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * tpextend: more devices for an active pool; without --tier, the room that its
+ * devices have got since (lvextend).
+ *
+ * A new device: the kernel records it and gives its idx, it is labelled, and the
+ * pool gets a table with it. Cut short in between, the record stays in state
+ * `new`, which may be absent; the device is no member.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <uuid/uuid.h>
+
+#include "activate.h"
+#include "disks.h"
+#include "message.h"
+#include "offline.h"
+#include "util.h"
+#include "volume.h"
+
+enum { OPTION_TIER = CLI_LONG_ONLY, OPTION_WIPE };
+
+static const struct cli_option options[] = {
+	{ OPTION_TIER, "tier", "N:DEVICE", "a device for tier N; as often as needed" },
+	{ OPTION_WIPE, "wipesignatures", NULL, "wipe what the devices hold without asking" },
+	{ 0 }
+};
+
+struct request {
+	const char *name;
+	bool wipe_signatures;
+	struct cli_disk data[TIER_MAX_DEVICES];
+	size_t nr_data;
+};
+
+static void request_clear(struct request *request)
+{
+	for (size_t i = 0; i < request->nr_data; i++)
+		cli_close_disk(&request->data[i]);
+}
+
+static enum cli_exit take_options(struct cli *cli, struct request *request)
+{
+	enum cli_exit code;
+	int id;
+
+	while ((id = cli_next_option(cli)) > 0) {
+		if (id == OPTION_WIPE) {
+			request->wipe_signatures = true;
+			continue;
+		}
+		if (request->nr_data == TIER_MAX_DEVICES)
+			return cli_bad_line(cli, "Join devices with LVM first.",
+					    "a pool has at most %d devices", TIER_MAX_DEVICES);
+		code = cli_take_tier(cli, cli->value, &request->data[request->nr_data]);
+		if (code)
+			return code;
+		request->nr_data++;
+	}
+	if (id < 0)
+		return cli->exit;
+	request->name = cli->words[0];
+	return CLI_OK;
+}
+
+static enum cli_exit read_table(struct cli *cli, const struct cli_pool *pool,
+				struct tier_pool_table *ret_table)
+{
+	_cleanup_free_ char *params = NULL;
+	int r = tier_dm_table(TIER_DM_POOL, pool->device.name, &params);
+
+	if (!r)
+		r = tier_table_parse_pool(params, ret_table);
+	if (r)
+		return cli_failed(cli, NULL, "pool %s: cannot read its table: %s", pool->info.name,
+				  cli_reason(r));
+	return CLI_OK;
+}
+
+/* After the pool's table the volumes' ones, so that their limits follow. */
+static enum cli_exit reload_all(struct cli *cli, const struct cli_system *system,
+				const struct cli_pool *pool, const struct tier_pool_table *table)
+{
+	enum cli_exit code = cli_reload_pool(cli, pool, table);
+
+	for (size_t i = 0; !code && i < system->nr_devices; i++) {
+		const struct tier_dm_device *device = &system->devices[i];
+
+		if (device->kind == TIER_DM_VOLUME && device->pool_major == pool->device.major &&
+		    device->pool_minor == pool->device.minor)
+			code = cli_reload_volume(cli, pool, device, device->sectors);
+	}
+	return code;
+}
+
+/* Growing --------------------------------------------------------------------*/
+
+static const struct tier_scan_device *find_device(const struct cli_offline *offline,
+						  const char *uuid)
+{
+	char text[TIER_UUID_SIZE];
+
+	for (size_t i = 0; i < offline->scan.nr_devices; i++) {
+		if (offline->scan.devices[i].identity.kind != TIER_FORMAT_DATA)
+			continue;
+		tier_format_uuid(offline->scan.devices[i].identity.device_uuid, text);
+		if (!strcmp(text, uuid))
+			return &offline->scan.devices[i];
+	}
+	return NULL;
+}
+
+static enum cli_exit grow_device(struct cli *cli, const struct cli_pool *pool,
+				 const struct tier_device_info *device, const char *path,
+				 uint64_t slots)
+{
+	char message[TIER_MESSAGE_SIZE], from[CLI_SIZE_TEXT], to[CLI_SIZE_TEXT];
+	enum cli_exit code = CLI_OK;
+
+	cli_size(device->total_slots * pool->info.extent_sectors, from);
+	cli_size(slots * pool->info.extent_sectors, to);
+	if (!cli->test)
+		code = cli_tell(cli, pool,
+				tier_message_grow_device(device->idx, slots, message, sizeof(message)),
+				message, NULL, "pool %s: %s cannot grow from %s to %s",
+				pool->info.name, path, from, to);
+	if (!code)
+		cli_say(cli, "%s %s: from %s to %s.", cli->test ? "Would grow" : "Grown:", path, from,
+			to);
+	return code;
+}
+
+static enum cli_exit grow(struct cli *cli, const struct cli_system *system,
+			  const struct cli_pool *pool)
+{
+	_cleanup_(cli_offline_clear) struct cli_offline offline = { 0 };
+	struct tier_pool_table table;
+	size_t nr_grown = 0;
+	enum cli_exit code = cli_offline_read(cli, &offline);
+
+	for (size_t i = 0; !code && i < pool->info.nr_devices; i++) {
+		const struct tier_device_info *device = &pool->info.devices[i];
+		const struct tier_scan_device *found = find_device(&offline, device->uuid);
+		uint64_t slots;
+
+		if (!found || (device->state != TIER_DEVICE_ONLINE &&
+			       device->state != TIER_DEVICE_DRAINING))
+			continue;
+		slots = tier_format_slots(found->bytes, pool->info.extent_sectors);
+		if (slots <= device->total_slots)
+			continue;
+		code = grow_device(cli, pool, device, found->path, slots);
+		nr_grown++;
+	}
+	if (code)
+		return code;
+	if (!nr_grown)
+		return cli_failed(cli, "Extend one (lvextend), or add one with --tier.",
+				  "no device of pool %s has got larger by a whole extent",
+				  pool->info.name);
+	if (cli->test)
+		return CLI_OK;
+	code = read_table(cli, pool, &table);
+	return code ? code : reload_all(cli, system, pool, &table);
+}
+
+/* Adding ---------------------------------------------------------------------*/
+
+static enum cli_exit check(struct cli *cli, const struct cli_pool *pool, struct request *request)
+{
+	enum cli_exit code = CLI_OK;
+	char size[CLI_SIZE_TEXT];
+
+	if (pool->info.nr_devices + request->nr_data > TIER_MAX_DEVICES)
+		return cli_failed(cli, "Join devices with LVM first.",
+				  "pool %s would have more than %d devices", pool->info.name,
+				  TIER_MAX_DEVICES);
+	for (size_t i = 0; !code && i < request->nr_data; i++) {
+		code = cli_open_disk(cli, &request->data[i], request->data, i);
+		if (!code && !tier_format_slots(request->data[i].probe.bytes,
+						pool->info.extent_sectors))
+			code = cli_failed(cli, "Choose a larger device.",
+					  "%s is too small: it does not hold one extent of %s",
+					  request->data[i].path,
+					  cli_size(pool->info.extent_sectors, size));
+	}
+	for (size_t i = 0; !code && i < request->nr_data; i++)
+		code = cli_may_wipe(cli, &request->data[i], request->wipe_signatures);
+	return code;
+}
+
+/* Record and label; *table gets the device. A label that cannot be written takes the record back. */
+static enum cli_exit add_device(struct cli *cli, const struct cli_pool *pool, struct cli_disk *disk,
+				struct tier_pool_table *table)
+{
+	char message[TIER_MESSAGE_SIZE], uuid[TIER_UUID_SIZE], cause[TIER_CAUSE_SIZE] = "";
+	uint64_t slots = tier_format_slots(disk->probe.bytes, pool->info.extent_sectors), idx = 0;
+	_cleanup_free_ char *answer = NULL;
+	struct tier_format_device device;
+	uuid_t pool_uuid;
+	enum cli_exit code;
+
+	cli_format_device(disk, &device);
+	tier_format_uuid(device.uuid, uuid);
+	if (uuid_parse(pool->info.uuid, pool_uuid))
+		return cli_failed(cli, NULL, "pool %s: '%s' is no UUID", pool->info.name,
+				  pool->info.uuid);
+	code = cli_wipe_disk(cli, disk);
+	if (!code)
+		code = cli_tell(cli, pool,
+				tier_message_add_device(uuid, disk->tier, slots, message,
+							sizeof(message)),
+				message, &answer,
+				"pool %s cannot take %s (is its metadata device large enough?)",
+				pool->info.name, disk->path);
+	if (code)
+		return code;
+	if (tier_answer_number(answer, &idx))
+		return cli_failed(cli, NULL, "pool %s: cannot take %s: %s", pool->info.name,
+				  disk->path, cli_reason(-EPROTO));
+	if (tier_format_label(&device, pool_uuid, (uint32_t)idx, cause)) {
+		cli_tell(cli, pool,
+			 tier_message_forget_device((uint32_t)idx, false, message, sizeof(message)),
+			 message, NULL, "pool %s: device %u stays recorded", pool->info.name,
+			 (uint32_t)idx);
+		return cli_failed(cli, "`dmesg` may say more.", "%s", cause);
+	}
+	table->devices[table->nr_devices++] =
+		(struct tier_devno){ disk->probe.major, disk->probe.minor };
+	return CLI_OK;
+}
+
+/* Policies that name tiers have to name a new one, too. */
+static enum cli_exit renew_placements(struct cli *cli, const char *pool_uuid)
+{
+	_cleanup_(cli_system_clear) struct cli_system system = { 0 };
+	struct cli_pool *pool = NULL;
+	enum cli_exit code = cli_system_read(cli, &system);
+
+	if (!code)
+		code = cli_need_pool(cli, &system, pool_uuid, &pool);
+	for (size_t i = 0; !code && i < pool->info.nr_volumes; i++)
+		code = cli_apply_label(cli, pool, &pool->info.volumes[i],
+				       pool->info.volumes[i].label);
+	return code;
+}
+
+static enum cli_exit add(struct cli *cli, const struct cli_system *system,
+			 const struct cli_pool *pool, struct request *request)
+{
+	struct tier_pool_table table;
+	enum cli_exit code = check(cli, pool, request);
+
+	if (code)
+		return code;
+	if (cli->test) {
+		cli_say(cli, "Would add %zu devices to pool %s.", request->nr_data, pool->info.name);
+		return CLI_OK;
+	}
+	code = read_table(cli, pool, &table);
+	for (size_t i = 0; !code && i < request->nr_data; i++)
+		code = add_device(cli, pool, &request->data[i], &table);
+	/* The kernel wants them for itself. */
+	request_clear(request);
+	if (!code)
+		code = reload_all(cli, system, pool, &table);
+	if (!code)
+		code = renew_placements(cli, pool->info.uuid);
+	for (size_t i = 0; !code && i < request->nr_data; i++)
+		cli_say(cli, "%s is in tier %u of pool %s now.", request->data[i].path,
+			request->data[i].tier, pool->info.name);
+	return code;
+}
+
+static enum cli_exit run(struct cli *cli)
+{
+	_cleanup_(cli_system_clear) struct cli_system system = { 0 };
+	_cleanup_(request_clear) struct request request = { .nr_data = 0 };
+	struct cli_pool *pool = NULL;
+	enum cli_exit code = take_options(cli, &request);
+
+	if (!code)
+		code = cli_begin(cli, &system);
+	if (!code)
+		code = cli_need_pool(cli, &system, request.name, &pool);
+	if (!code)
+		code = cli_need_writable(cli, pool);
+	if (code)
+		return code;
+	return request.nr_data ? add(cli, &system, pool, &request) : grow(cli, &system, pool);
+}
+
+const struct cli_command cmd_tpextend = {
+	.name = "tpextend",
+	.is_applet = true,
+	.summary = "add devices to a pool, or let it use what they have grown by",
+	.words = "POOL",
+	.min_words = 1,
+	.max_words = 1,
+	.options = options,
+	.run = run,
+};

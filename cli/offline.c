@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Pools as their metadata and labels say. */
+#include "offline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util.h"
+
+enum cli_exit cli_offline_read(struct cli *cli, struct cli_offline *ret_offline)
+{
+	_cleanup_(cli_offline_clear) struct cli_offline offline = { 0 };
+	int r = tier_scan_system(&offline.scan);
+
+	if (!r)
+		r = tier_scan_pools(&offline.scan, &offline.pools, &offline.nr_pools);
+	if (r)
+		return cli_failed(cli, NULL, "cannot look for pools on the block devices: %s",
+				  cli_reason(r));
+	if (offline.scan.nr_unreadable)
+		cli_warn(cli, "%zu block devices could not be read", offline.scan.nr_unreadable);
+	*ret_offline = offline;
+	offline = (struct cli_offline){ 0 };
+	return CLI_OK;
+}
+
+void cli_offline_clear(struct cli_offline *offline)
+{
+	tier_scan_free_pools(offline->pools, offline->nr_pools);
+	tier_scan_clear(&offline->scan);
+	*offline = (struct cli_offline){ 0 };
+}
+
+const char *cli_offline_name(const struct tier_scan_pool *pool, char ret_name[TIER_NAME_SIZE])
+{
+	if (!pool->error && *pool->info.name)
+		snprintf(ret_name, TIER_NAME_SIZE, "%s", pool->info.name);
+	else
+		tier_format_uuid(pool->uuid, ret_name);
+	return ret_name;
+}
+
+enum cli_exit cli_offline_pool(struct cli *cli, const struct cli_offline *offline,
+			       const char *name, const struct tier_scan_pool **ret_pool)
+{
+	const struct tier_scan_pool *found = NULL;
+	char uuid[TIER_UUID_SIZE], other[TIER_UUID_SIZE];
+
+	for (size_t i = 0; i < offline->nr_pools; i++) {
+		const struct tier_scan_pool *pool = &offline->pools[i];
+
+		tier_format_uuid(pool->uuid, uuid);
+		if (!strcmp(uuid, name)) {
+			*ret_pool = pool;
+			return CLI_OK;
+		}
+		if (pool->error || strcmp(pool->info.name, name))
+			continue;
+		if (found) {
+			tier_format_uuid(found->uuid, other);
+			return cli_failed(cli, "Say which one by its UUID.",
+					  "two pools are called '%s': %s and %s", name, other, uuid);
+		}
+		found = pool;
+	}
+	if (!found)
+		return cli_failed(cli, "`tps` lists the pools. Are all its devices there? `lsblk`, `vgchange -ay`",
+				  "there is no pool '%s'", name);
+	*ret_pool = found;
+	return CLI_OK;
+}
+
+/* One line for each device that is not as it should be. */
+static void say_members(struct cli *cli, const struct tier_scan_pool *pool)
+{
+	for (size_t i = 0; i < pool->info.nr_devices; i++) {
+		const struct tier_device_info *device = &pool->info.devices[i];
+		const struct tier_scan_member *member = &pool->members[i];
+
+		if (member->doubled)
+			cli_warn(cli, "device %u (tier %u, UUID %s) is there more than once", device->idx,
+				 device->tier, device->uuid);
+		else if (!member->device && device->state != TIER_DEVICE_NEW &&
+			 device->state != TIER_DEVICE_LOST)
+			cli_warn(cli, "device %u (tier %u, UUID %s) is missing", device->idx,
+				 device->tier, device->uuid);
+	}
+}
+
+enum cli_exit cli_offline_table(struct cli *cli, const struct tier_scan_pool *pool, bool partial,
+				struct tier_pool_table *ret_table)
+{
+	struct tier_pool_table table = {
+		.partial = partial && pool->nr_missing,
+		.no_space_timeout_s = TIER_NO_SPACE_TIMEOUT_S,
+	};
+	char name[TIER_NAME_SIZE];
+
+	cli_offline_name(pool, name);
+	if (pool->error)
+		return cli_failed(cli, "See dm-tier(7), RECOVERY.", "pool %s: %s", name, pool->cause);
+	if (pool->nr_doubled || (pool->nr_missing && !partial)) {
+		say_members(cli, pool);
+		return cli_failed(cli, pool->nr_doubled ? "Take the copies away." :
+				  "Bring them back; with --partial the pool comes up without them, and their extents give errors.",
+				  "pool %s is incomplete", name);
+	}
+	table.metadata = (struct tier_devno){ pool->metadata->major, pool->metadata->minor };
+	for (size_t i = 0; i < pool->info.nr_devices; i++) {
+		const struct tier_scan_device *device = pool->members[i].device;
+
+		if (device && pool->info.devices[i].state != TIER_DEVICE_LOST)
+			table.devices[table.nr_devices++] =
+				(struct tier_devno){ device->major, device->minor };
+	}
+	if (!table.nr_devices)
+		return cli_failed(cli, "Bring at least one back.", "pool %s: all its devices are missing",
+				  name);
+	*ret_table = table;
+	return CLI_OK;
+}

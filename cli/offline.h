@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pools as their metadata and labels say, active or not: what lib/scan.c finds.
+ *
+ * Functions that return an exit code have said what is wrong.
+ */
+#ifndef CLI_OFFLINE_H
+#define CLI_OFFLINE_H
+
+#include "cli.h"
+#include "scan.h"
+#include "table.h"
+
+struct cli_offline {
+	struct tier_scan scan;
+	struct tier_scan_pool *pools;
+	size_t nr_pools;
+};
+
+enum cli_exit cli_offline_read(struct cli *cli, struct cli_offline *ret_offline);
+void cli_offline_clear(struct cli_offline *offline);
+
+/*
+ * By name or uuid. Fails if there is none, or if two pools have the name (disks
+ * of another machine): then only the uuid will do.
+ */
+enum cli_exit cli_offline_pool(struct cli *cli, const struct cli_offline *offline,
+			       const char *name, const struct tier_scan_pool **ret_pool);
+
+/* What to call it: its name, or the uuid of one whose metadata cannot be read. */
+const char *cli_offline_name(const struct tier_scan_pool *pool, char ret_name[TIER_NAME_SIZE]);
+
+/*
+ * The table of a pool with all devices that were found. Fails, and says which
+ * devices are missing, doubled or too many, unless `partial` allows missing ones.
+ */
+enum cli_exit cli_offline_table(struct cli *cli, const struct tier_scan_pool *pool, bool partial,
+				struct tier_pool_table *ret_table);
+
+#endif

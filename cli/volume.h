@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the commands for volumes share: sizes in whole extents, policies, labels.
+ *
+ * Functions that return an exit code have said what is wrong.
+ */
+#ifndef CLI_VOLUME_H
+#define CLI_VOLUME_H
+
+#include "cli.h"
+#include "policy.h"
+#include "system.h"
+
+/* The value of --policy. */
+enum cli_exit cli_take_policy(struct cli *cli, const char *word, enum tier_policy *ret_policy);
+
+/* A name that a new pool or volume is to get; `what` is "pool" or "volume". */
+enum cli_exit cli_check_name(struct cli *cli, const char *what, const char *name);
+
+/* *sectors rounded up to whole extents of the pool; says so if that changed it. */
+enum cli_exit cli_round_size(struct cli *cli, const struct cli_pool *pool, uint64_t *sectors);
+
+/* Puts the label, and the placement that its policy asks for, into force and on disk. */
+enum cli_exit cli_apply_label(struct cli *cli, const struct cli_pool *pool,
+			      const struct tier_volume_info *volume, const char *label);
+
+/* The pool can take changes: not read-only, not broken. */
+enum cli_exit cli_need_writable(struct cli *cli, const struct cli_pool *pool);
+
+#endif
