@@ -269,7 +269,7 @@ struct dm_tier_bio {
 	u32 extent;
 
 	/* The slow path only. */
-	bool counted;			/* its heat is in the counters */
+	u32 uncounted;			/* sectors that the counters do not have yet, or 0 */
 	bool committed;			/* FUA: earlier changes are durable */
 	blk_status_t status;		/* of the data write, while more is to be done */
 	u64 wait_seq;

@@ -7,6 +7,7 @@
 #include <linux/mm.h>
 #include "dm-tier-device.h"
 #include "dm-tier-meta.h"
+#include "dm-tier-pool.h"
 
 static void drain_work(struct work_struct *work);
 static void send_flush(struct work_struct *work);
@@ -333,6 +334,8 @@ void dm_tier_device_free_slot(struct dm_tier_device *dev, u32 slot)
 
 	uncount_slot(dev, slot);
 	s->state = SLOT_FREE;
+	if (dev->state == DM_TIER_DEV_DRAINING && dm_tier_device_empty(dev))
+		dm_tier_pool_event(dev->pool);
 	if (s->quarantine || test_bit(slot, dev->free_map))
 		return;
 	__set_bit(slot, dev->free_map);
@@ -349,6 +352,11 @@ void dm_tier_device_quarantine_slot(struct dm_tier_device *dev, u32 slot)
 	dev->quarantined++;
 	if (__test_and_clear_bit(slot, dev->free_map))
 		dev->free--;
+}
+
+bool dm_tier_device_empty(const struct dm_tier_device *dev)
+{
+	return !dev->used && !dev->reserved && !dev->parked;
 }
 
 int dm_tier_device_grow(struct dm_tier_device *dev, u32 slots,

@@ -100,6 +100,8 @@ void dm_tier_device_detach(struct dm_tier_device *dev);
 int dm_tier_device_take_slot(struct dm_tier_device *dev, u8 state, u32 *ret_slot);
 void dm_tier_device_free_slot(struct dm_tier_device *dev, u32 slot);	/* any state -> free */
 void dm_tier_device_quarantine_slot(struct dm_tier_device *dev, u32 slot);
+/* No owner, and no slot reserved or parked: it can be forgotten. */
+bool dm_tier_device_empty(const struct dm_tier_device *dev);
 
 /*
  * Grows the device to @slots slots, admin held: 0 or -ENOMEM.  With @spare the

@@ -51,11 +51,13 @@ void dm_tier_io_exit(struct dm_tier_pool *pool)
 		kfree(f);
 }
 
-void dm_tier_io_defer(struct dm_tier_table *table, struct dm_tier_bio *tb, bool counted)
+void dm_tier_io_defer(struct dm_tier_table *table, struct dm_tier_bio *tb, u32 uncounted)
 {
+	/* It may wait, and then ends on a worker: nothing that a caller could poll. */
+	dm_tier_bio_bio(tb)->bi_opf &= ~REQ_POLLED;
 	tb->stage = BIO_SLOW;
 	tb->table = table;
-	tb->counted = counted;
+	tb->uncounted = uncounted;
 	tb->committed = false;
 	tb->wait_seq = 0;
 	tb->spare = NULL;
@@ -276,17 +278,16 @@ static void count_bio(struct dm_tier_bio *tb, struct dm_tier_extent *x)
 	struct dm_tier_table *t = tb->table;
 	struct bio *bio = dm_tier_bio_bio(tb);
 
-	if (tb->counted)
+	if (!tb->uncounted)
 		return;
-	tb->counted = true;
 	preempt_disable();
 	dm_tier_heat_count(this_cpu_ptr(t->pool->heat),
 			   dm_tier_extent_counters(x, tb->extent), t->volume->id,
 			   tb->extent, READ_ONCE(t->pool->counter_generation),
 			   op_is_write(bio_op(bio)),
-			   dm_target_offset(t->ti, bio->bi_iter.bi_sector),
-			   bio_sectors(bio));
+			   dm_target_offset(t->ti, bio->bi_iter.bi_sector), tb->uncounted);
 	preempt_enable();
+	tb->uncounted = 0;
 }
 
 /* Sends a bio to a slot; it is counted in flight already. */

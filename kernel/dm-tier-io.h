@@ -18,8 +18,11 @@
 int dm_tier_io_init(struct dm_tier_pool *pool);
 void dm_tier_io_exit(struct dm_tier_pool *pool);
 
-/* From map(): hands a bio to the workers; @counted: its heat is in. */
-void dm_tier_io_defer(struct dm_tier_table *table, struct dm_tier_bio *tb, bool counted);
+/*
+ * From map(): hands a bio to the workers.  @uncounted: its sectors before it was
+ * cut, if its extent had no counters yet, else 0.
+ */
+void dm_tier_io_defer(struct dm_tier_table *table, struct dm_tier_bio *tb, u32 uncounted);
 
 /*
  * From end_io, for stages above BIO_FAST: what is left to do.  Returns what

@@ -580,7 +580,7 @@ static bool device_empty(struct dm_tier_device *dev)
 	bool empty;
 
 	spin_lock(&dev->pool->lock);
-	empty = !dev->used && !dev->reserved && !dev->parked;
+	empty = dm_tier_device_empty(dev);
 	spin_unlock(&dev->pool->lock);
 	return empty;
 }

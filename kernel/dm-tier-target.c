@@ -21,11 +21,12 @@ static int end_now(struct bio *bio, blk_status_t status)
 	return DM_MAPIO_SUBMITTED;
 }
 
-static int defer(struct dm_tier_table *t, struct bio *bio, struct dm_tier_bio *tb, bool counted)
+static int defer(struct dm_tier_table *t, struct bio *bio, struct dm_tier_bio *tb,
+		 u32 uncounted)
 {
 	if (bio->bi_opf & REQ_NOWAIT)
 		return end_now(bio, BLK_STS_AGAIN);
-	dm_tier_io_defer(t, tb, counted);
+	dm_tier_io_defer(t, tb, uncounted);
 	return DM_MAPIO_SUBMITTED;
 }
 
@@ -41,14 +42,14 @@ static int map_special(struct dm_tier_table *t, struct bio *bio, struct dm_tier_
 		/* dm sends it on its own, without data. */
 		if (WARN_ON_ONCE(bio_sectors(bio)))
 			return DM_MAPIO_KILL;
-		return defer(t, bio, tb, true);
+		return defer(t, bio, tb, 0);
 	}
 	if (bio_op(bio) != REQ_OP_DISCARD)
 		return DM_MAPIO_KILL;
 	tb->extent = sector >> pool->extent_shift;
 	if (bio_sectors(bio) > room)
 		dm_accept_partial_bio(bio, room);
-	return defer(t, bio, tb, true);
+	return defer(t, bio, tb, 0);
 }
 
 /* Cuts the bio to its first region and hands it to the workers. */
@@ -78,7 +79,7 @@ static int map_slow(struct dm_tier_table *t, struct bio *bio, struct dm_tier_bio
 	tb->last = tb->first;
 	if (sectors > room)
 		dm_accept_partial_bio(bio, room);
-	return defer(t, bio, tb, x);
+	return defer(t, bio, tb, x ? 0 : sectors);
 }
 
 static int tier_map(struct dm_target *ti, struct bio *bio)
