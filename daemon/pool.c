@@ -13,6 +13,7 @@
 #include "placement.h"
 #include "util.h"
 
+#define FIRST_SAVE_NS		(60 * CLOCK_NS_PER_S)
 #define FAULT_FIRST_WAIT_NS	(10 * CLOCK_NS_PER_S)
 #define FAULT_MAX_WAIT_NS	(300 * CLOCK_NS_PER_S)
 
@@ -405,7 +406,8 @@ int pool_new(const struct pool_environment *env, const struct config *config,
 	}
 	pool->collect_ns = now->boot_ns;
 	pool->plan_ns = now->boot_ns;
-	pool->save_ns = now->boot_ns + pool->settings->heat.fold_ns;
+	/* Soon, so that one who dies young again and again loses nothing either. */
+	pool->save_ns = now->boot_ns + FIRST_SAVE_NS;
 	*ret_pool = pool;
 	return 0;
 }

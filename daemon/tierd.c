@@ -244,8 +244,8 @@ static int relocate_one(struct pool *pool, void *arg, struct tierd_error *error)
 			      pool->name, pool->name);
 	if (pool->settings->measure_only)
 		return refuse(error, TIERD_MEASURE_ONLY, -EBUSY,
-			      "Pool %.128s is only measured: %.64s says mode = \"measure\"; change that "
-			      "and tierctl reload.", pool->name, TIER_SYSCONFDIR "/tierd.conf");
+			      "Pool %.128s is only measured: tierd.conf says mode = \"measure\"; change "
+			      "that and run tierctl reload.", pool->name);
 	/* See volumes that have just been made. */
 	if (pool_refresh(pool, args->now))
 		return unavailable(error, pool);
