@@ -67,8 +67,10 @@ static inline void dm_tier_heat_count(struct dm_tier_heat *heat,
 		&heat->line[(extent + volume * 37) % HEAT_LINES];
 
 	if (unlikely(sector == heat->cut_next) && volume == heat->cut_volume &&
-	    sector + sectors == heat->cut_end)
+	    sector + sectors == heat->cut_end) {
+		heat->cut_next = ~0ULL;
 		return;
+	}
 	if (unlikely(line->counters != counters)) {
 		dm_tier_heat_flush_line(line, generation);
 		line->counters = counters;
