@@ -176,8 +176,11 @@ bool dm_tier_device_job_get(struct dm_tier_device *dev, struct block_device **re
 
 void dm_tier_device_job_put(struct dm_tier_device *dev)
 {
+	/* Who sees 0 may free the device, after a grace period. */
+	rcu_read_lock();
 	if (atomic_dec_and_test(&dev->jobs))
 		wake_up_all(&dev->wait);
+	rcu_read_unlock();
 }
 
 /* Flush ----------------------------------------------------------------------*/

@@ -232,6 +232,7 @@ static void op_end(struct dm_tier_bio *tb, struct list_head *ready)
 
 	hlist_del(&tb->op.node);
 	list_splice_tail_init(&tb->op.waiters, ready);
+	list_splice_tail_init(&pool->credit_waiters, ready);
 	__dm_tier_meta_unreserve(pool, pool->device[tb->op.device]);
 }
 

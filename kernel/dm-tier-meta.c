@@ -485,6 +485,20 @@ u64 dm_tier_meta_last_seq(struct dm_tier_pool *pool)
 /* Commit ---------------------------------------------------------------------*/
 
 /*
+ * The volume of a slot's copy, for as long as the commit is in flight: one that
+ * was deleted may be gone by then.
+ */
+static struct dm_tier_volume *owner_of(struct dm_tier_pool *pool, struct dm_tier_change *change)
+{
+	struct dm_tier_volume *v;
+
+	if (change->type != DM_TIER_REC_SLOT || !change->copy.slot.generation)
+		return NULL;
+	v = pool->volume[pool->device[change->index]->slot[change->slot].volume];
+	return v->deleted ? NULL : v;
+}
+
+/*
  * Takes copies of all that is open.  False: nothing to commit (or no room in
  * the log, *ret_error).  @idle: an empty commit will do.
  */
@@ -508,8 +522,7 @@ static bool take(struct dm_tier_meta *meta, bool idle, u64 *ret_deps, int *ret_e
 	}
 	list_for_each_entry_safe(change, next, &meta->open_changes, list) {
 		newest_record(pool, change, &change->copy);
-		change->owner = change->type == DM_TIER_REC_SLOT && change->copy.slot.generation ?
-			pool->volume[pool->device[change->index]->slot[change->slot].volume] : NULL;
+		change->owner = owner_of(pool, change);
 		change->copy_deps = change->deps;
 		deps |= change->deps;
 		change->deps = 0;

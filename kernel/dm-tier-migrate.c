@@ -15,6 +15,8 @@
 #define FEW_REGIONS		4	/* freeze at so few left ... */
 #define FREEZE_NS		(100 * NSEC_PER_MSEC)	/* ... or if they take no longer */
 #define IDLE_PASSES		8	/* passes that did not shrink what is left */
+#define SETTLE_MS	10000	/* to wait for slow devices before the freeze, in slices */
+#define SLICE_MS	100
 #define BURST_NS		(NSEC_PER_SEC / 10)	/* of the token bucket */
 
 static void move_work(struct work_struct *work);
@@ -458,6 +460,30 @@ static enum dm_tier_move_reason flush_to(struct dm_tier_move *m, long timeout)
 	return r == -ETIMEDOUT ? MOVE_DEADLINE : MOVE_DST_WRITE_ERROR;
 }
 
+/*
+ * Before the freeze nobody is held, so a slow device may take its time, and a
+ * request to stop is heard.
+ */
+static enum dm_tier_move_reason settle(struct dm_tier_move *m)
+{
+	u64 ticket = dm_tier_device_flush_request(m->to);
+	u32 slices = SETTLE_MS / SLICE_MS;
+	int idle = -ETIMEDOUT, flushed = -ETIMEDOUT;
+
+	while (slices-- && !stopped(m)) {
+		if (idle)
+			idle = dm_tier_device_idle(m->from, msecs_to_jiffies(SLICE_MS));
+		if (flushed)
+			flushed = dm_tier_device_flush_wait(m->to, ticket,
+							    msecs_to_jiffies(SLICE_MS));
+		if (flushed && flushed != -ETIMEDOUT)
+			return MOVE_DST_WRITE_ERROR;
+		if (!idle && !flushed)
+			return MOVE_OK;
+	}
+	return stopped(m) ? MOVE_CANCELLED : MOVE_DEADLINE;
+}
+
 /* Step 3, up to where all is copied and stable on the destination. */
 static enum dm_tier_move_reason freeze(struct dm_tier_move *m)
 {
@@ -465,14 +491,9 @@ static enum dm_tier_move_reason freeze(struct dm_tier_move *m)
 	unsigned long deadline;
 	enum dm_tier_move_reason r;
 
-	/* Whatever can be waited for without holding anyone comes first. */
-	if (dm_tier_device_idle(m->from, 10 * HZ))
-		return MOVE_DEADLINE;
-	r = flush_to(m, 10 * HZ);
+	r = settle(m);
 	if (r != MOVE_OK)
 		return r;
-	if (stopped(m))
-		return MOVE_CANCELLED;
 
 	spin_lock(&pool->lock);
 	m->state = MOVE_FREEZE;

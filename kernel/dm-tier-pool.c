@@ -222,6 +222,8 @@ static void pool_free(struct dm_tier_pool *pool)
 	dm_tier_meta_free(pool);
 	for (i = 0; i < DM_TIER_MAX_VOLUMES; i++)
 		dm_tier_volume_free(pool->volume[i]);
+	/* See dm_tier_device_job_put(). */
+	synchronize_rcu();
 	for (i = 0; i < DM_TIER_MAX_DEVICES; i++)
 		dm_tier_device_free(pool->device[i]);
 	if (pool->dev_wq)
