@@ -168,6 +168,7 @@ int cli_next_option(struct cli *cli)
 	}
 }
 
+__attribute__((format(printf, 3, 0)))
 static void say_error(const struct cli *cli, const char *next, const char *format,
 		      va_list arguments)
 {

@@ -117,18 +117,31 @@ void cli_format_device(const struct cli_disk *disk, struct tier_format_device *r
 	uuid_generate(ret_device->uuid);
 }
 
+/* The name of a dm device; false: it is none. */
+static bool dm_name(uint32_t major, uint32_t minor, char *ret_name, size_t size)
+{
+	char path[64];
+	FILE *file;
+	bool is_read;
+
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/dm/name", major, minor);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	is_read = fgets(ret_name, (int)size, file) != NULL;
+	fclose(file);
+	ret_name[strcspn(ret_name, "\n")] = '\0';
+	return is_read;
+}
+
 void cli_devno_path(uint32_t major, uint32_t minor, char *ret_path, size_t size)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	char link[64], target[512], name[128];
+	char link[64], target[512], name[128] = "";
 	const char *slash;
 	ssize_t length;
 
 	*ret_path = '\0';
-	snprintf(link, sizeof(link), "/sys/dev/block/%u:%u/dm/name", major, minor);
-	file = fopen(link, "re");
-	if (file && fgets(name, sizeof(name), file)) {
-		name[strcspn(name, "\n")] = '\0';
+	if (dm_name(major, minor, name, sizeof(name))) {
 		snprintf(ret_path, size, "/dev/mapper/%s", name);
 		return;
 	}

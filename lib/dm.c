@@ -23,6 +23,7 @@
 #include "table.h"
 #include "util.h"
 
+#define CONTROL_NODE	"/dev/mapper/control"
 #define LOG_ERROR	3	/* libdevmapper's levels are those of syslog */
 
 static char last_error[TIER_CAUSE_SIZE];
@@ -51,9 +52,13 @@ static void task_cleanup(struct dm_task **task)
 /* For failures of libdevmapper that did not get as far as an ioctl. */
 static int no_errno(int otherwise)
 {
+	_cleanup_close_ int fd = -1;
+
 	if (geteuid())
 		return -EPERM;
-	return access("/dev/mapper/control", F_OK) ? -EOPNOTSUPP : otherwise;
+	/* The node may be there without a driver: libdevmapper makes it itself. */
+	fd = open(CONTROL_NODE, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -EOPNOTSUPP : otherwise;
 }
 
 static int task_new(int type, const char *name, struct dm_task **ret_task)
@@ -484,11 +489,11 @@ int tier_dm_rename(const char *name, const char *new_name)
 
 int tier_dm_events_open(int *ret_fd)
 {
-	int fd = open("/dev/mapper/control", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	int fd = open(CONTROL_NODE, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	int r;
 
 	if (fd < 0)
-		return errno == ENOENT || errno == ENXIO ? -EOPNOTSUPP : -errno;
+		return errno == EACCES || errno == EPERM ? -errno : -EOPNOTSUPP;
 	r = tier_dm_events_arm(fd);
 	if (r) {
 		close(fd);
