@@ -141,7 +141,7 @@ int tier_probe_open(const char *path, struct tier_probe_device *ret_device, char
 	struct tier_probe_device device = {};
 	char zoned[50];
 	struct stat st;
-	int logical, r;
+	int logical, read_only, r;
 
 	if (stat(path, &st))
 		return tier_cause(ret_cause, -errno, "cannot find %s: %s", path, strerror(errno));
@@ -153,11 +153,13 @@ int tier_probe_open(const char *path, struct tier_probe_device *ret_device, char
 	if (fd < 0)
 		return tier_cause(ret_cause, -errno, "cannot open %s: %s", path, strerror(errno));
 	r = tier_probe_size(fd, &device.bytes);
-	if (!r && ioctl(fd, BLKSSZGET, &logical))
+	if (!r && (ioctl(fd, BLKSSZGET, &logical) || ioctl(fd, BLKROGET, &read_only)))
 		r = -errno;
 	if (r)
 		return tier_cause(ret_cause, r, "cannot ask %s for its size: %s", path,
 				  strerror(-r));
+	if (read_only)
+		return tier_cause(ret_cause, -EROFS, "%s is read-only", path);
 	device.logical_block_bytes = logical;
 	device.major = major(st.st_rdev);
 	device.minor = minor(st.st_rdev);

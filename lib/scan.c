@@ -162,11 +162,11 @@ static bool is_held_by(const struct tree *tree, const char *below, const char *a
 	return false;
 }
 
-/* The same member of the same pool; of metadata perhaps one older than the other. */
+/* The same member of the same pool; metadata has no device_uuid. */
 static bool is_same(const struct tier_format_identity *a, const struct tier_format_identity *b)
 {
 	return a->kind == b->kind && !memcmp(a->pool_uuid, b->pool_uuid, 16) &&
-	       (a->kind == TIER_FORMAT_METADATA || !memcmp(a->device_uuid, b->device_uuid, 16));
+	       !memcmp(a->device_uuid, b->device_uuid, 16);
 }
 
 static void drop_lower_ones(const struct tree *tree, struct tier_scan *scan)

@@ -297,6 +297,23 @@ static void test_two_owners(void **state)
 	assert_int_equal(dm_tier_image_check(image, NULL, NULL, NULL), 2);
 }
 
+/* Neither half of an owner is taken for the whole, however often they come. */
+static void test_many_owners(void **state)
+{
+	apply_pool(100);
+	for (u32 d = 0; d < 64; d++) {
+		apply_device(d, 1 + d, 500);
+		apply_volume(d, 1 + d, 500);
+		for (u32 i = 0; i < 500; i++)
+			apply_slot(d, i, 1 + d, i);
+	}
+	assert_int_equal(check(), 0);
+	for (u32 d = 0; d < 64; d++)
+		apply_slot(d, 0, 1 + d, 1 + 7 * d);
+	assert_int_equal(check(), 64);
+	assert_int_equal(nr_faults[DM_TIER_FAULT_TWO_OWNERS], 64);
+}
+
 static void test_slot_range(void **state)
 {
 	apply_pool(10);
@@ -576,6 +593,7 @@ int main(void)
 		T(test_quarantine),
 		T(test_stale),
 		T(test_two_owners),
+		T(test_many_owners),
 		T(test_slot_range),
 		T(test_generations),
 		T(test_bad_keys),

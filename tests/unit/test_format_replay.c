@@ -275,8 +275,18 @@ static void test_incarnation_before_the_checkpoint(void **state)
 	end = expect(2, 3, false);
 	assert_int_equal(end.incarnation, 1);
 	damage(0);
-	from.seq = 2;
-	assert_int_equal(expect(2, 1, false).commit, 2);
+	/* Another commit, or another crc: not the one that the checkpoint means. */
+	from.seq = ring.commit = 5;
+	ring.position = 1;
+	ring.crc = from.prev_crc;
+	ring.incarnation = 1;
+	commit(6, 1, 0);
+	expect(6, 6, false);
+	from.seq = ring.commit = 1;
+	ring.position = 1;
+	ring.crc = ++from.prev_crc;
+	commit(2, 1, 0);
+	expect(2, 2, false);
 }
 
 /* After a crash the torn commit is written anew, shorter, by another activation. */

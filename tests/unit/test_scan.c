@@ -271,6 +271,8 @@ static void test_lower_ones(void **state)
 	/* Whoever holds it without being like it does not matter: the pool itself. */
 	make_holder("dm-9", "dm-20");
 	make_holder("sdb", "dm-20");
+	/* Nor does another device of the pool. */
+	make_holder("sdb", "sdc");
 	/* Not even one that holds itself. */
 	make_holder("dm-20", "dm-20");
 	scan_all();
