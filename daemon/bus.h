@@ -172,4 +172,40 @@
 #define BUS_MAX_PLAN_MOVES	65536
 #define BUS_MAX_EXTENTS		262144
 
+/* ---- the server's side (bus.c; its only user is loop.c) ---- */
+
+struct bus;
+struct clock_time;
+struct config_error;
+struct log_sink;
+struct sd_event;
+struct tierd;
+
+/* What the server needs of the loop that it runs in. */
+struct bus_host {
+	struct tierd *tierd;
+	const struct log_sink *log;
+	struct sd_event *event;
+	void (*now)(void *ctx, struct clock_time *ret_now);
+	/* A call did something: when is the next tick due? */
+	void (*wake)(void *ctx);
+	/* Read the configuration again. 0 or -errno with *ret_error. */
+	int (*reload)(void *ctx, struct config_error *ret_error);
+	/* Why the last reload failed, "" = it did not. */
+	const char *(*config_error)(void *ctx);
+	/* The name is taken: another tierd is running. */
+	void (*lost_name)(void *ctx);
+	void *ctx;
+};
+
+/*
+ * Serve on the system bus as soon, as long and as often as there is one; never
+ * waits for it. `host` is copied.
+ */
+int bus_new(const struct bus_host *host, struct bus **ret_bus);
+void bus_free(struct bus *bus);		/* NULL is fine; sends what is left to send */
+
+/* What the properties show may have changed: tell, at most once a second. */
+void bus_tell(struct bus *bus);
+
 #endif

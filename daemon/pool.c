@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "name.h"
 #include "placement.h"
 #include "util.h"
 
@@ -191,7 +192,9 @@ static void set_policy(struct pool *pool, struct pool_volume *volume, int64_t no
 	enum tier_policy policy;
 	bool is_listed;
 
-	if (tier_label_value(volume->info.label, "name", volume->name, sizeof(volume->name)) <= 0)
+	/* A name that the CLI cannot have given would not be fit for the bus either. */
+	if (tier_label_value(volume->info.label, "name", volume->name, sizeof(volume->name)) <= 0 ||
+	    tier_name_check(volume->name, NULL))
 		snprintf(volume->name, sizeof(volume->name), "%s", volume->info.uuid);
 	is_listed = config_volume_policy(pool->settings, volume->name, &policy);
 	volume->policy = policy;
@@ -370,6 +373,10 @@ static int begin(struct pool *pool, const struct config *config, const struct cl
 	if (r)
 		return r;
 	snprintf(pool->name, sizeof(pool->name), "%s", pool->info.name);
+	/* The bus takes no others, and who makes a dm device may name it as he likes. */
+	for (char *c = pool->name; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
 	pool->settings = config_for_pool(config, pool->name);
 	r = pool_restore(pool, now);
 	if (!r)

@@ -103,6 +103,13 @@ int tierd_remove_pool(struct tierd *tierd, const char *name, const struct clock_
 	return 0;
 }
 
+bool tierd_pool_is_lost(const struct tierd *tierd, const char *name)
+{
+	const struct pool *pool = find_pool(tierd, name, NULL);
+
+	return pool && pool->is_gone;
+}
+
 void tierd_set_config(struct tierd *tierd, struct config *config, const struct clock_time *now)
 {
 	for (size_t i = 0; i < tierd->nr_pools; i++)

@@ -49,6 +49,9 @@ int tierd_add_pool(struct tierd *tierd, const struct tier_backend *backend,
 /* It is there no more, or we are to forget it; its state is saved. -ENOENT. */
 int tierd_remove_pool(struct tierd *tierd, const char *name, const struct clock_time *now);
 
+/* Whether that pool's last answer was that it is gone. */
+bool tierd_pool_is_lost(const struct tierd *tierd, const char *name);
+
 /* Take over another configuration. */
 void tierd_set_config(struct tierd *tierd, struct config *config, const struct clock_time *now);
 const struct config *tierd_config(const struct tierd *tierd);
