@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The slow path's durability: waiting for commits, FLUSH and FUA. */
+#include "dm-tier-device.h"
+#include "dm-tier-meta.h"
+#include "dm-tier-migrate.h"
+#include "dm-tier-pool.h"
+#include "dm-tier-slow.h"
+#include "dm-tier-volume.h"
+
+enum waited { WAITED_PARKED, WAITED_DONE, WAITED_ERROR };
+
+/*
+ * Waits for commit @tb->wait_seq.  PARKED: the bio is not ours any more.
+ * ERROR: no commit now, or it lost changes of the volume.
+ */
+static enum waited wait_commit(struct dm_tier_bio *tb)
+{
+	struct dm_tier_volume *v = tb->table->volume;
+	struct dm_tier_pool *pool = v->pool;
+	enum waited r = WAITED_PARKED;
+
+	spin_lock(&pool->lock);
+	if (pool->meta->durable_seq >= tb->wait_seq)
+		r = v->dropped_seq >= tb->wait_seq && tb->wait_seq ?
+			WAITED_ERROR : WAITED_DONE;
+	else if (__dm_tier_io_no_commits(pool))
+		r = WAITED_ERROR;
+	else
+		__dm_tier_io_park(tb, &pool->commit_waiters);
+	spin_unlock(&pool->lock);
+	if (r == WAITED_PARKED)
+		dm_tier_meta_kick(pool);
+	return r;
+}
+
+void dm_tier_io_fua_done(struct dm_tier_bio *tb)
+{
+	enum waited r = wait_commit(tb);
+
+	if (r != WAITED_PARKED)
+		dm_tier_io_end(tb, r == WAITED_DONE ? BLK_STS_OK : BLK_STS_IOERR);
+}
+
+/*
+ * Flushes the devices that this volume has written to.  A flush under way is
+ * counted before its dirty bit is cleared, so that no FLUSH passes one by.
+ */
+static int flush_devices(struct dm_tier_volume *v)
+{
+	struct dm_tier_pool *pool = v->pool;
+	u64 ticket[DM_TIER_MAX_DEVICES];
+	u64 mask = 0;
+	int r = 0, error;
+	u32 i;
+
+	spin_lock(&v->flush_lock);
+	for (i = 0; i < DM_TIER_MAX_DEVICES; i++) {
+		if (!test_bit(i, &v->dirty) && !v->flushing[i])
+			continue;
+		v->flushing[i]++;
+		clear_bit(i, &v->dirty);
+		mask |= 1ULL << i;
+	}
+	spin_unlock(&v->flush_lock);
+	/* Dirty bits are clear before the flushes start. */
+	smp_mb__after_atomic();
+
+	for (i = 0; i < DM_TIER_MAX_DEVICES; i++)
+		if (mask & (1ULL << i))
+			ticket[i] = dm_tier_device_flush_request(pool->device[i]);
+	for (i = 0; i < DM_TIER_MAX_DEVICES; i++) {
+		if (!(mask & (1ULL << i)))
+			continue;
+		error = dm_tier_device_flush_wait(pool->device[i], ticket[i],
+						  MAX_SCHEDULE_TIMEOUT);
+		spin_lock(&v->flush_lock);
+		if (error)
+			set_bit(i, &v->dirty);
+		v->flushing[i]--;
+		spin_unlock(&v->flush_lock);
+		r = r ?: error;
+	}
+	return r;
+}
+
+/* After the commit: the devices.  Latches a failure on the volume. */
+static int flush_volume(struct dm_tier_volume *v, bool committed)
+{
+	int r = flush_devices(v);
+
+	if (!committed)
+		r = r ?: -EIO;
+	WRITE_ONCE(v->flush_failed, r != 0);
+	return r;
+}
+
+/* The first visit fixes what to wait for: all changes of the volume so far. */
+static void fix_wait_seq(struct dm_tier_bio *tb)
+{
+	struct dm_tier_pool *pool = tb->table->pool;
+
+	if (tb->committed)
+		return;
+	tb->committed = true;
+	spin_lock(&pool->lock);
+	tb->wait_seq = tb->table->volume->changed_seq;
+	spin_unlock(&pool->lock);
+}
+
+void dm_tier_io_flush(struct dm_tier_bio *tb)
+{
+	enum waited r;
+
+	if (tb->table->pool->read_only) {
+		dm_tier_io_end(tb, BLK_STS_OK);
+		return;
+	}
+	fix_wait_seq(tb);
+	r = wait_commit(tb);
+	if (r == WAITED_PARKED)
+		return;
+	dm_tier_io_end(tb, errno_to_blk_status(flush_volume(tb->table->volume, r == WAITED_DONE)));
+}
+
+/*
+ * A FUA write to an extent with changes, or after a FLUSH that failed: these
+ * first.  False: the bio is not ours any more.
+ */
+bool dm_tier_io_fua_ready(struct dm_tier_bio *tb)
+{
+	struct dm_tier_volume *v = tb->table->volume;
+	enum waited r;
+
+	fix_wait_seq(tb);
+	r = wait_commit(tb);
+	if (r == WAITED_PARKED)
+		return false;
+	if (r == WAITED_ERROR ||
+	    (READ_ONCE(v->flush_failed) && flush_volume(v, true))) {
+		dm_tier_io_end(tb, BLK_STS_IOERR);
+		return false;
+	}
+	return true;
+}
