@@ -72,7 +72,7 @@ pkg_libs = $(shell $(PKG_CONFIG) --libs $(1))
 
 # ---------------------------------------------------------------- files
 
-kernel_pure := $(wildcard $(addprefix kernel/dm-tier-,args.c map.c heat.c format.c image.c))
+kernel_pure := $(wildcard $(addprefix kernel/dm-tier-,args.c map.c heat.c format.c image.c replay.c))
 objs = $(patsubst %.c,$(O)/%.o,$(1))
 lib_objs := $(call objs,$(wildcard lib/*.c) $(kernel_pure))
 daemon_objs := $(call objs,$(filter-out daemon/main.c,$(wildcard daemon/*.c)))

@@ -173,8 +173,11 @@ struct dm_tier_image_slot {
 	u64 generation;		/* 0 = free */
 	u32 extent;
 	bool full, quarantine;
-	u64 *valid;		/* DM_TIER_BITMAP_WORDS words; NULL if full or free.
-				 * Never all regions: that is `full`, however it was logged. */
+	/*
+	 * DM_TIER_BITMAP_WORDS words; NULL if full or free.  Never all regions:
+	 * that is `full`, however it was logged.
+	 */
+	u64 *valid;
 };
 
 struct dm_tier_image_device {
@@ -217,8 +220,10 @@ enum dm_tier_fault {
 	DM_TIER_FAULT_TWO_OWNERS,	/* two slots claim one extent of a volume */
 	DM_TIER_FAULT_SLOT_RANGE,	/* an owned slot beyond its device's slots */
 	DM_TIER_FAULT_NO_DEVICE,	/* an owned slot of a device without a record */
-	DM_TIER_FAULT_GENERATION,	/* a volume's generation is >= the pool's next, or
-					 * another's: @slot is its id, @device no device */
+	/* A volume (@slot is its id, @device none) has a generation that is >= the
+	 * pool's next, or another volume's.
+	 */
+	DM_TIER_FAULT_GENERATION,
 };
 
 /*

@@ -31,16 +31,21 @@ static void close_dir(DIR **dir)
 		closedir(*dir);
 }
 
+static FILE *open_sysfs(uint32_t major, uint32_t minor, const char *name)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/%s", major, minor, name);
+	return fopen(path, "re");
+}
+
 /* A line of text of a file under /sys/dev/block/<major>:<minor>/; "" if there is none. */
 static void read_sysfs(uint32_t major, uint32_t minor, const char *name, char *ret_text,
 		       size_t size)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[300];
+	_cleanup_fclose_ FILE *file = open_sysfs(major, minor, name);
 
 	*ret_text = '\0';
-	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/%s", major, minor, name);
-	file = fopen(path, "re");
 	if (!file || !fgets(ret_text, size, file))
 		return;
 	ret_text[strcspn(ret_text, "\n")] = '\0';

@@ -29,18 +29,23 @@ struct tree {
 	const char *dev;
 };
 
-/* First line of <sysfs>/<name>/<attribute>; false if there is none. */
-static bool read_attribute(const struct tree *tree, const char *name, const char *attribute,
-			   char *ret_text, size_t size)
+static FILE *open_attribute(const struct tree *tree, const char *name, const char *attribute)
 {
-	_cleanup_fclose_ FILE *file = NULL;
 	_cleanup_free_ char *path = NULL;
 
 	if (asprintf(&path, "%s/%s/%s", tree->sysfs, name, attribute) < 0) {
 		path = NULL;
-		return false;
+		return NULL;
 	}
-	file = fopen(path, "re");
+	return fopen(path, "re");
+}
+
+/* First line of <sysfs>/<name>/<attribute>; false if there is none. */
+static bool read_attribute(const struct tree *tree, const char *name, const char *attribute,
+			   char *ret_text, size_t size)
+{
+	_cleanup_fclose_ FILE *file = open_attribute(tree, name, attribute);
+
 	if (!file || !fgets(ret_text, size, file))
 		return false;
 	ret_text[strcspn(ret_text, "\n")] = '\0';
