@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 build=(build-essential clang pkg-config git libdevmapper-dev libblkid-dev uuid-dev libsystemd-dev libudev-dev
-	libconfig-dev libcmocka-dev gcc-12 libelf-dev kmod xz-utils)
+	libconfig-dev libcmocka-dev dbus-daemon gcc-12 libelf-dev kmod xz-utils)
 lint=(shellcheck cppcheck sparse clang-format perl man-db systemd)
 guest=(qemu-system-x86 qemu-system-common mmdebstrap debian-archive-keyring busybox-static cpio e2fsprogs python3)
 packages=("${build[@]}" "${lint[@]}" "${guest[@]}")
