@@ -354,9 +354,9 @@ static u64 free_stale(struct check *c)
 				owned++;
 				continue;
 			}
-			reset_slot(slot, slot->quarantine);
 			if (c->stale)
 				c->stale(c->ctx, d, s);
+			reset_slot(slot, slot->quarantine);
 		}
 	}
 	return owned;

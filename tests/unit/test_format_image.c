@@ -92,6 +92,8 @@ static u32 last_device, last_slot;
 
 static void on_stale(void *ctx, u32 device, u32 slot)
 {
+	/* Whose it was is still to be seen. */
+	assert_int_not_equal(image->device[device].slot[slot].generation, 0);
 	nr_stale++;
 	last_device = device;
 	last_slot = slot;
