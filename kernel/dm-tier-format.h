@@ -229,8 +229,9 @@ enum dm_tier_fault {
 /*
  * After the whole replay: frees slots whose generation is in no volume or
  * whose extent lies beyond its volume (`stale` sees the slot as it still is: the
- * caller must log it free before it grows the volume), then checks.  Calls @fault for each fault
- * (may be NULL).  Returns the number of faults, or -ENOMEM.
+ * caller must log it free before it grows the volume), then checks.  Calls
+ * @fault for each fault.  Both may be NULL.  Returns the number of faults, or
+ * -ENOMEM.
  */
 int dm_tier_image_check(struct dm_tier_image *image,
 			void (*stale)(void *ctx, u32 device, u32 slot),
