@@ -44,7 +44,8 @@ static inline void dm_tier_stress_window(void) { }
 #ifdef DM_TIER_STRESS_NO_REREAD
 #define DM_TIER_REREAD(p, entry) (entry)
 #else
-#define DM_TIER_REREAD(p, entry) READ_ONCE(*(p))
+/* After the valid bits were read: whoever sets one has changed the entry before. */
+#define DM_TIER_REREAD(p, entry) ({ smp_rmb(); READ_ONCE(*(p)); })
 #endif
 
 /* Preemption is off.  Returns the epoch to put. */

@@ -142,3 +142,14 @@ bool dm_tier_io_fua_ready(struct dm_tier_bio *tb)
 	}
 	return true;
 }
+
+bool __dm_tier_io_fua_again(struct dm_tier_bio *tb, u64 entry)
+{
+	struct dm_tier_volume *v = tb->table->volume;
+
+	if (!(dm_tier_bio_bio(tb)->bi_opf & REQ_FUA) || !(entry & ENTRY_CHANGED_ANY) ||
+	    v->changed_seq <= v->pool->meta->durable_seq)
+		return false;
+	tb->committed = false;
+	return true;
+}

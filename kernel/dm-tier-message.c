@@ -598,17 +598,28 @@ static int give_up_device(struct dm_tier_device *dev)
 	return r;
 }
 
+static bool slots_have_changes(struct dm_tier_device *dev)
+{
+	u32 slot;
+
+	for (slot = 0; slot < dev->slots; slot++)
+		if (READ_ONCE(dev->slot[slot].change))
+			return true;
+	return false;
+}
+
 /* Takes no new slots: draining, lost, or never online. */
 static int remove_device(struct dm_tier_device *dev)
 {
 	struct dm_tier_pool *pool = dev->pool;
 	struct dm_tier_change *spare;
-	int r;
+	int r = 0;
 
 	if (dev->state == DM_TIER_DEV_ONLINE || !device_empty(dev))
 		return -EBUSY;
-	/* Then no slot of it has a change. */
-	r = dm_tier_meta_wait(pool, dm_tier_meta_last_seq(pool));
+	/* No slot is touched any more, so the changes come to an end. */
+	while (!r && slots_have_changes(dev))
+		r = dm_tier_meta_wait(pool, dm_tier_meta_last_seq(pool));
 	r = r ?: change_begin(pool, &spare);
 	if (r)
 		return r;

@@ -375,6 +375,12 @@ u64 __dm_tier_meta_touch_slot(struct dm_tier_pool *pool, struct dm_tier_device *
 	return touch(pool, &key, deps, false, spare);
 }
 
+void __dm_tier_meta_retouch_slot(struct dm_tier_device *dev, u32 slot)
+{
+	if (dev->slot[slot].change)
+		open_change(dev->pool->meta, dev->slot[slot].change, 0);
+}
+
 u64 __dm_tier_meta_touch_volume(struct dm_tier_volume *v, bool create,
 				struct dm_tier_change **spare)
 {
@@ -599,12 +605,11 @@ static void drop_failed(struct dm_tier_meta *meta, u64 failed)
 	list_for_each_entry(change, &meta->changes, commit_list) {
 		struct dm_tier_extent *x;
 
-		if (!(change->copy_deps & failed))
+		/* A slot without owner is a free, which depends on no flush. */
+		if (!change->owner || !(change->copy_deps & failed))
 			continue;
 		open_change(meta, change, change->copy_deps & failed);
 		meta->dropped_seq = meta->seq;
-		if (!change->owner)
-			continue;
 		drop_bits(&change->copy, &change->committed);
 		change->owner->dropped_seq = meta->seq;
 		x = dm_tier_volume_extent(change->owner, change->copy.slot.extent);

@@ -112,6 +112,11 @@ void dm_tier_meta_change_free(struct dm_tier_pool *pool, struct dm_tier_change *
  */
 u64 __dm_tier_meta_touch_slot(struct dm_tier_pool *pool, struct dm_tier_device *dev,
 			      u32 slot, u64 deps, struct dm_tier_change **spare);
+/*
+ * For a slot that is free by the end of its volume or extent: a commit in
+ * flight may still say that it is owned, so if it has a change, log it again.
+ */
+void __dm_tier_meta_retouch_slot(struct dm_tier_device *dev, u32 slot);
 u64 __dm_tier_meta_touch_volume(struct dm_tier_volume *v, bool create,
 				struct dm_tier_change **spare);
 u64 __dm_tier_meta_touch_device(struct dm_tier_device *dev,

@@ -594,6 +594,11 @@ void __dm_tier_migrate_committed(struct dm_tier_move *m)
 	v->on_tier[m->from->tier]--;
 	v->on_tier[m->to->tier]++;
 	m->from->slot[m->from_slot].state = SLOT_FREEING;
+	/* Slots whose change is still open (a lost flush) have new durable images too. */
+	if (s->change)
+		s->change->committed = m->to_record;
+	if (m->from->slot[m->from_slot].change)
+		m->from->slot[m->from_slot].change->committed = m->from_record;
 	/* All changes of a frozen extent are in this commit or an earlier one. */
 	dm_tier_entry_update(x, ~ENTRY_FULL, entry_make(m->to->idx, m->to_slot));
 	forget_active(m);

@@ -514,9 +514,13 @@ static void unbind(struct dm_tier_pool *pool)
 	if (!pool->read_only && !dm_tier_meta_commit_once(pool))
 		dm_tier_meta_checkpoint(pool, true);
 	dm_tier_pool_set_mode(pool, MODE_FAIL);
-	dm_tier_meta_abandon(pool);
+	/*
+	 * Before frozen extents are released: a move in doubt may be on disk, so
+	 * nothing may be written to either of its slots any more.
+	 */
 	for (i = 0; i < DM_TIER_MAX_DEVICES; i++)
 		dm_tier_device_detach(pool->device[i]);
+	dm_tier_meta_abandon(pool);
 	mutex_lock(&pool->bound_lock);
 	pool->bound = NULL;
 	mutex_unlock(&pool->bound_lock);

@@ -82,6 +82,8 @@ void dm_tier_io_fua_done(struct dm_tier_bio *tb);
  * first.  False: the bio is not ours any more.
  */
 bool dm_tier_io_fua_ready(struct dm_tier_bio *tb);
+/* Did its extent change while it waited for something else?  Then ready() again. */
+bool __dm_tier_io_fua_again(struct dm_tier_bio *tb, u64 entry);
 
 /* dm-tier-discard.c */
 void dm_tier_io_discard(struct dm_tier_bio *tb);

@@ -247,6 +247,8 @@ static void reap_extents(struct dm_tier_volume *v, u32 from)
 		entry = x ? x->entry : 0;
 		if (entry & ENTRY_ALLOCATED) {
 			dm_tier_extent_unmap(v, x);
+			__dm_tier_meta_retouch_slot(pool->device[entry_device(entry)],
+						    entry_slot(entry));
 			dm_tier_device_free_slot(pool->device[entry_device(entry)],
 						 entry_slot(entry));
 		}

@@ -193,8 +193,9 @@ void dm_tier_io_first_write_done(struct dm_tier_bio *tb)
 	}
 	spin_lock(&pool->lock);
 	seq = __dm_tier_meta_touch_slot(pool, dev, tb->op.slot, 1ULL << dev->idx, &tb->spare);
-	dm_tier_region_set_valid(pool, x, tb->first);
+	/* The mark before the bit: a FUA that sees the bit sees the mark in its re-read. */
 	__dm_tier_meta_mark(v, x, seq);
+	dm_tier_region_set_valid(pool, x, tb->first);
 	m = dm_tier_migrate_find(pool, v, tb->extent);
 	if (m)
 		dm_tier_migrate_mark(m, tb->first, tb->first);
@@ -238,7 +239,7 @@ static enum next look_at_write(struct dm_tier_bio *tb, struct dm_tier_extent *x,
 	if ((entry & ENTRY_FROZEN) || held_by_force(tb, entry))
 		return __dm_tier_io_park_on_move(tb);
 	if ((entry & ENTRY_ALLOCATED) && dm_tier_regions_valid(x, entry, tb->first, tb->last))
-		return NEXT_MAPPED;
+		return __dm_tier_io_fua_again(tb, entry) ? NEXT_AGAIN : NEXT_MAPPED;
 	if (__dm_tier_io_no_commits(tb->table->pool))
 		return __dm_tier_io_end_with(tb, BLK_STS_IOERR);
 	if (entry & ENTRY_ALLOCATED)
