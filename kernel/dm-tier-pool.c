@@ -40,7 +40,7 @@ struct dm_tier_pool *dm_tier_pool_find(struct mapped_device *md)
 
 	mutex_lock(&registry_lock);
 	list_for_each_entry(pool, &registry, list)
-		if (pool->md == md)
+		if (pool->md == md && !pool->leaving)
 			found = pool;
 	if (found)
 		dm_tier_pool_get(found);
@@ -464,6 +464,8 @@ static int pool_preresume(struct dm_target *ti)
 	pool = find_by_meta(c->meta_dev->bdev->bd_dev);
 	if (!pool)
 		r = c->pool ? -ENODEV : bind_new(c);
+	else if (pool->leaving)
+		r = -EBUSY;
 	else if (pool->bound != c)
 		r = rebind(pool, c);
 	mutex_unlock(&registry_lock);
@@ -503,7 +505,7 @@ static void unbind(struct dm_tier_pool *pool)
 	u32 i;
 
 	mutex_lock(&registry_lock);
-	list_del_init(&pool->list);
+	pool->leaving = true;
 	mutex_unlock(&registry_lock);
 
 	mutex_lock(&pool->admin);
@@ -526,6 +528,11 @@ static void unbind(struct dm_tier_pool *pool)
 	mutex_unlock(&pool->bound_lock);
 	mutex_unlock(&pool->admin);
 	cancel_work_sync(&pool->event_work);
+
+	/* Only now may its devices be activated again. */
+	mutex_lock(&registry_lock);
+	list_del_init(&pool->list);
+	mutex_unlock(&registry_lock);
 }
 
 /* An old table goes: waits for I/O to devices that only it held. */
@@ -644,6 +651,21 @@ static int get_meta_device(struct dm_target *ti, struct dm_tier_pool_table *c,
 	return 0;
 }
 
+/* Nothing, or their number and then as many words. */
+static int get_features(unsigned int argc, char **argv, struct dm_tier_features *ret_features,
+			const char **ret_error)
+{
+	u64 count;
+
+	if (!argc)
+		return dm_tier_args_features(0, argv, ret_features, ret_error);
+	if (dm_tier_args_u64(argv[0], 0, U32_MAX, &count) || count != argc - 1) {
+		*ret_error = "The number of feature arguments is wrong";
+		return -EINVAL;
+	}
+	return dm_tier_args_features(argc - 1, argv + 1, ret_features, ret_error);
+}
+
 static int pool_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 {
 	struct dm_tier_pool_table *c;
@@ -662,7 +684,7 @@ static int pool_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 		return -ENOMEM;
 	}
 	c->ti = ti;
-	r = dm_tier_args_features(argc - 2 - devices, argv + 2 + devices, &c->features, &error);
+	r = get_features(argc - 2 - devices, argv + 2 + devices, &c->features, &error);
 	if (r) {
 		ti->error = (char *)error;
 		goto err_table;
