@@ -59,6 +59,7 @@ struct fold_work;
 #define ENTRY_FORCED		(1ULL << 44)	/* writes take the slow path */
 /* Changed in the open commit of this parity: FUA must wait for that commit. */
 #define ENTRY_CHANGED(seq)	(1ULL << (45 + ((seq) & 1)))
+#define ENTRY_NO_SUCH		(1ULL << 47)	/* never set: who wants it takes the slow path */
 #define ENTRY_CHANGED_ANY	(ENTRY_CHANGED(0) | ENTRY_CHANGED(1))
 
 static inline u64 entry_make(u32 device, u32 slot)
@@ -242,7 +243,8 @@ enum dm_tier_bio_stage {
 	BIO_FAST,		/* mapped; nothing to do at its end but to count */
 	BIO_SLOW,		/* in the hands of a worker */
 	BIO_FIRST_WRITE,	/* its end makes a region valid */
-	BIO_FUA,		/* after its end wait for commit wait_seq */
+	BIO_FUA_DATA,		/* after its end its volume's changes must be durable */
+	BIO_FUA,		/* that has come, and it waits for commit wait_seq */
 	BIO_DONE,
 };
 
@@ -270,7 +272,8 @@ struct dm_tier_bio {
 
 	/* The slow path only. */
 	u32 uncounted;			/* sectors that the counters do not have yet, or 0 */
-	bool committed;			/* FUA: earlier changes are durable */
+	bool fua;			/* as it came: the block layer may clear REQ_FUA */
+	bool committed;			/* wait_seq is fixed */
 	blk_status_t status;		/* of the data write, while more is to be done */
 	u64 wait_seq;
 	struct dm_tier_table *table;
@@ -322,6 +325,7 @@ struct dm_tier_pool {
 	struct mutex bound_lock;	/* innermost; for events */
 	struct dm_tier_pool_table *bound; /* [A] and bound_lock: the table in force, or NULL */
 	bool read_only;			/* constant */
+	bool leaving;			/* registry_lock: being unbound, still writing */
 	struct dm_tier_features features; /* [A] */
 
 	spinlock_t lock;		/* see the head of this file */

@@ -33,6 +33,25 @@ static enum waited wait_commit(struct dm_tier_bio *tb)
 	return r;
 }
 
+void dm_tier_io_fua_data_done(struct dm_tier_bio *tb)
+{
+	struct dm_tier_volume *v = tb->table->volume;
+	struct dm_tier_extent *x = dm_tier_volume_extent(v, tb->extent);
+	bool changed;
+
+	/* All changes that made its regions valid are in this commit or before. */
+	spin_lock(&v->pool->lock);
+	changed = x->entry & ENTRY_CHANGED_ANY;
+	tb->wait_seq = v->changed_seq;
+	spin_unlock(&v->pool->lock);
+	if (tb->status || !changed) {
+		dm_tier_io_end(tb, tb->status);
+		return;
+	}
+	tb->stage = BIO_FUA;
+	dm_tier_io_fua_done(tb);
+}
+
 void dm_tier_io_fua_done(struct dm_tier_bio *tb)
 {
 	enum waited r = wait_commit(tb);
@@ -122,34 +141,20 @@ void dm_tier_io_flush(struct dm_tier_bio *tb)
 	dm_tier_io_end(tb, errno_to_blk_status(flush_volume(tb->table->volume, r == WAITED_DONE)));
 }
 
-/*
- * A FUA write to an extent with changes, or after a FLUSH that failed: these
- * first.  False: the bio is not ours any more.
- */
 bool dm_tier_io_fua_ready(struct dm_tier_bio *tb)
 {
 	struct dm_tier_volume *v = tb->table->volume;
 	enum waited r;
 
+	if (!READ_ONCE(v->flush_failed))
+		return true;
 	fix_wait_seq(tb);
 	r = wait_commit(tb);
 	if (r == WAITED_PARKED)
 		return false;
-	if (r == WAITED_ERROR ||
-	    (READ_ONCE(v->flush_failed) && flush_volume(v, true))) {
+	if (flush_volume(v, r == WAITED_DONE)) {
 		dm_tier_io_end(tb, BLK_STS_IOERR);
 		return false;
 	}
-	return true;
-}
-
-bool __dm_tier_io_fua_again(struct dm_tier_bio *tb, u64 entry)
-{
-	struct dm_tier_volume *v = tb->table->volume;
-
-	if (!(dm_tier_bio_bio(tb)->bi_opf & REQ_FUA) || !(entry & ENTRY_CHANGED_ANY) ||
-	    v->changed_seq <= v->pool->meta->durable_seq)
-		return false;
-	tb->committed = false;
 	return true;
 }

@@ -47,6 +47,7 @@ void dm_tier_io_defer(struct dm_tier_table *table, struct dm_tier_bio *tb, u32 u
 	dm_tier_bio_bio(tb)->bi_opf &= ~REQ_POLLED;
 	tb->stage = BIO_SLOW;
 	tb->table = table;
+	tb->fua = dm_tier_bio_bio(tb)->bi_opf & REQ_FUA;
 	tb->uncounted = uncounted;
 	tb->committed = false;
 	tb->wait_seq = 0;
@@ -316,9 +317,21 @@ enum mapped dm_tier_io_submit_mapped(struct dm_tier_bio *tb, struct dm_tier_exte
 	tb->spare = NULL;
 	tb->dev = dev;
 	tb->epoch = epoch;
-	tb->stage = BIO_FAST;
+	tb->stage = tb->fua ? BIO_FUA_DATA : BIO_FAST;
 	dm_tier_io_submit_to(tb, bdev, entry_slot(entry));
 	return MAPPED_SENT;
+}
+
+static bool surely_valid(struct dm_tier_bio *tb, struct dm_tier_extent *x)
+{
+	struct dm_tier_pool *pool = tb->table->pool;
+	bool valid;
+
+	spin_lock(&pool->lock);
+	valid = (x->entry & ENTRY_ALLOCATED) &&
+		dm_tier_regions_valid(x, x->entry, tb->first, tb->last);
+	spin_unlock(&pool->lock);
+	return valid;
 }
 
 static void process_read(struct dm_tier_bio *tb)
@@ -329,6 +342,11 @@ static void process_read(struct dm_tier_bio *tb)
 		dm_tier_io_count(tb, x);
 		if (dm_tier_io_submit_mapped(tb, x, 0) == MAPPED_SENT)
 			return;
+		/* The bitmap may have gone because the extent became full just now. */
+		if (surely_valid(tb, x)) {
+			dm_tier_io_again(tb);
+			return;
+		}
 	}
 	zero_fill_bio(dm_tier_bio_bio(tb));
 	dm_tier_io_end(tb, BLK_STS_OK);
@@ -343,6 +361,8 @@ static void io_work(struct work_struct *work)
 
 	if (tb->stage == BIO_FIRST_WRITE)
 		dm_tier_io_first_write_done(tb);
+	else if (tb->stage == BIO_FUA_DATA)
+		dm_tier_io_fua_data_done(tb);
 	else if (tb->stage == BIO_FUA)
 		dm_tier_io_fua_done(tb);
 	else if (bio->bi_opf & REQ_PREFLUSH)
@@ -357,7 +377,7 @@ static void io_work(struct work_struct *work)
 
 int dm_tier_io_ended(struct dm_tier_bio *tb, blk_status_t *error)
 {
-	if (tb->stage != BIO_FIRST_WRITE)
+	if (tb->stage != BIO_FIRST_WRITE && tb->stage != BIO_FUA_DATA)
 		return DM_ENDIO_DONE;
 	tb->status = *error;
 	queue_work(tb->table->pool->io_wq, &tb->work);

@@ -78,12 +78,12 @@ void dm_tier_io_space_work(struct work_struct *work);
 void dm_tier_io_flush(struct dm_tier_bio *tb);
 void dm_tier_io_fua_done(struct dm_tier_bio *tb);
 /*
- * A FUA write to an extent with changes, or after a FLUSH that failed: these
- * first.  False: the bio is not ours any more.
+ * A FUA write after a FLUSH that failed repeats that first.  False: the bio is
+ * not ours any more.
  */
 bool dm_tier_io_fua_ready(struct dm_tier_bio *tb);
-/* Did its extent change while it waited for something else?  Then ready() again. */
-bool __dm_tier_io_fua_again(struct dm_tier_bio *tb, u64 entry);
+/* Its data are on the device: it ends once the volume's changes are durable too. */
+void dm_tier_io_fua_data_done(struct dm_tier_bio *tb);
 
 /* dm-tier-discard.c */
 void dm_tier_io_discard(struct dm_tier_bio *tb);

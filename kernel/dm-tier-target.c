@@ -89,7 +89,7 @@ static int tier_map(struct dm_target *ti, struct bio *bio)
 	struct dm_tier_pool *pool = t->pool;
 	struct dm_tier_bio *tb = dm_per_bio_data(bio, sizeof(*tb));
 	sector_t sector = dm_target_offset(ti, bio->bi_iter.bi_sector);
-	u64 entry, never = ENTRY_FROZEN, offset, room;
+	u64 entry, want = ENTRY_ALLOCATED, never = ENTRY_FROZEN, offset, room;
 	struct dm_tier_device *dev;
 	struct block_device *bdev;
 	struct dm_tier_extent *x;
@@ -101,9 +101,11 @@ static int tier_map(struct dm_target *ti, struct bio *bio)
 	if (bio_op(bio) == REQ_OP_WRITE && !(bio->bi_opf & REQ_PREFLUSH)) {
 		write = true;
 		never |= ENTRY_FORCED;
-		if (bio->bi_opf & REQ_FUA)
-			never |= READ_ONCE(v->flush_failed) ? ENTRY_ALLOCATED :
-							      ENTRY_CHANGED_ANY;
+		if (bio->bi_opf & REQ_FUA) {
+			never |= ENTRY_CHANGED_ANY;
+			if (READ_ONCE(v->flush_failed))
+				want |= ENTRY_NO_SUCH;
+		}
 	} else if (bio_op(bio) != REQ_OP_READ) {
 		return map_special(t, bio, tb, sector);
 	}
@@ -124,7 +126,7 @@ static int tier_map(struct dm_target *ti, struct bio *bio)
 		goto slow;
 	for (;;) {
 		entry = READ_ONCE(x->entry);
-		if (unlikely((entry & (ENTRY_ALLOCATED | never)) != ENTRY_ALLOCATED) ||
+		if (unlikely((entry & (want | never)) != want) ||
 		    !dm_tier_regions_valid(x, entry, tb->first, tb->last))
 			goto slow;
 		dev = pool->device[entry_device(entry)];
@@ -140,10 +142,13 @@ static int tier_map(struct dm_target *ti, struct bio *bio)
 			   sector, sectors);
 	preempt_enable();
 
+	if (unlikely(!bdev || (write && pool->read_only))) {
+		/* dm does not call end_io for a bio that it kills. */
+		dm_tier_device_put(dev, epoch);
+		return DM_MAPIO_KILL;
+	}
 	tb->dev = dev;
 	tb->epoch = epoch;
-	if (unlikely(!bdev || (write && pool->read_only)))
-		return DM_MAPIO_KILL;
 	bio_set_dev(bio, bdev);
 	bio->bi_iter.bi_sector = dm_tier_slot_sector(pool, entry_slot(entry)) + offset;
 	return DM_MAPIO_REMAPPED;

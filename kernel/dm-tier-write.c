@@ -203,7 +203,7 @@ void dm_tier_io_first_write_done(struct dm_tier_bio *tb)
 	spin_unlock(&pool->lock);
 	dm_tier_io_ops_ended(pool, &ready);
 
-	if (!(dm_tier_bio_bio(tb)->bi_opf & REQ_FUA)) {
+	if (!tb->fua) {
 		dm_tier_io_end(tb, BLK_STS_OK);
 		return;
 	}
@@ -239,7 +239,7 @@ static enum next look_at_write(struct dm_tier_bio *tb, struct dm_tier_extent *x,
 	if ((entry & ENTRY_FROZEN) || held_by_force(tb, entry))
 		return __dm_tier_io_park_on_move(tb);
 	if ((entry & ENTRY_ALLOCATED) && dm_tier_regions_valid(x, entry, tb->first, tb->last))
-		return __dm_tier_io_fua_again(tb, entry) ? NEXT_AGAIN : NEXT_MAPPED;
+		return NEXT_MAPPED;
 	if (__dm_tier_io_no_commits(tb->table->pool))
 		return __dm_tier_io_end_with(tb, BLK_STS_IOERR);
 	if (entry & ENTRY_ALLOCATED)
@@ -259,7 +259,7 @@ void dm_tier_io_write(struct dm_tier_bio *tb)
 	dm_tier_volume_need_chunk(v, tb->extent);
 	x = dm_tier_volume_extent(v, tb->extent);
 	dm_tier_io_count(tb, x);
-	if ((dm_tier_bio_bio(tb)->bi_opf & REQ_FUA) && !dm_tier_io_fua_ready(tb))
+	if (tb->fua && !dm_tier_io_fua_ready(tb))
 		return;
 	if (!tb->spare)
 		tb->spare = dm_tier_meta_change_alloc(pool, GFP_NOIO);
