@@ -238,7 +238,7 @@ static enum cli_exit run(struct cli *cli)
 		return cli_failed(cli, NULL, "cannot look for pools on the block devices: %s",
 				  cli_reason(r));
 	if (source.scan.nr_unreadable)
-		cli_warn(cli, "%zu block devices could not be read", source.scan.nr_unreadable);
+		cli_detail(cli, "%zu block devices could not be read.", source.scan.nr_unreadable);
 	if (source.types & (REPORT_TIERD_POOL | REPORT_TIERD_TIER))
 		code = read_tierd(cli, &source.tierd);
 	return code ? code : all_rows(&source, &system);

@@ -19,7 +19,7 @@ enum cli_exit cli_offline_read(struct cli *cli, struct cli_offline *ret_offline)
 		return cli_failed(cli, NULL, "cannot look for pools on the block devices: %s",
 				  cli_reason(r));
 	if (offline.scan.nr_unreadable)
-		cli_warn(cli, "%zu block devices could not be read", offline.scan.nr_unreadable);
+		cli_detail(cli, "%zu block devices could not be read.", offline.scan.nr_unreadable);
 	*ret_offline = offline;
 	offline = (struct cli_offline){ 0 };
 	return CLI_OK;

@@ -106,8 +106,10 @@ const char *cli_format_size(uint64_t sectors, char unit, bool suffix, char *ret_
 	double bytes = (double)sectors * SECTOR_BYTES, factor = 1;
 	char letter[2] = "";
 
-	if (unit == 'h' || unit == 'H')
+	if (unit == 'h' || unit == 'H') {
+		suffix = suffix && sectors;	/* nothing has no unit */
 		unit = fitting_unit(bytes, unit == 'H');
+	}
 	if (suffix)
 		letter[0] = unit;
 	if (!sectors) {
