@@ -27,9 +27,13 @@ bool __dm_tier_meta_reserve(struct dm_tier_pool *pool, struct dm_tier_device *de
 {
 	struct dm_tier_meta *meta = pool->meta;
 
-	if (meta->nr_open + meta->credits >= META_CREDITS ||
-	    (dev && dev->credits >= META_CREDITS / 4)) {
-		dm_tier_meta_kick(pool);
+	u32 limit = dev ? META_CREDITS : META_CREDITS + META_CREDITS_RESERVE;
+
+	if (meta->nr_open + meta->credits >= limit ||
+	    (dev && dev->credits + dev->nr_open >= META_CREDITS / 4)) {
+		/* What a failing device keeps open waits for the periodic commit. */
+		if (!dev || !READ_ONCE(dev->failed))
+			dm_tier_meta_kick(pool);
 		return false;
 	}
 	meta->credits++;
@@ -43,6 +47,9 @@ void __dm_tier_meta_unreserve(struct dm_tier_pool *pool, struct dm_tier_device *
 	pool->meta->credits--;
 	if (dev)
 		dev->credits--;
+	/* Who waits looks under pool->lock, after it has entered the queue. */
+	if (waitqueue_active(&pool->meta->wait))
+		wake_up_all(&pool->meta->wait);
 }
 
 /* Records of the newest state -------------------------------------------------*/
@@ -194,6 +201,8 @@ void __dm_tier_change_open(struct dm_tier_meta *meta, struct dm_tier_change *cha
 	change->open = true;
 	list_add_tail(&change->list, &meta->open_changes);
 	meta->nr_open++;
+	if (change->type == DM_TIER_REC_SLOT)
+		meta->pool->device[change->index]->nr_open++;
 }
 
 /* Finds or begins the change of a record whose key is in @key. */

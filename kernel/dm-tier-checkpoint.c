@@ -167,6 +167,7 @@ static void complete_ckpt(struct writer *w, const struct dm_tier_super *super)
 	spin_lock(&meta->pool->lock);
 	meta->super = *super;
 	meta->done_ckpt_id = w->id;
+	meta->older_ckpt_id = super->ckpt[1].id;
 	meta->since_tail = meta->since_ckpt;
 	meta->since_ckpt -= w->since;
 	spin_unlock(&meta->pool->lock);
@@ -188,7 +189,8 @@ int dm_tier_meta_checkpoint(struct dm_tier_pool *pool, bool clean)
 	w->meta = meta;
 	mutex_lock(&meta->super_mutex);
 	r = -EROFS;
-	if (meta->dead)
+	/* While a commit is in doubt no other metadata is written. */
+	if (meta->dead || READ_ONCE(meta->in_doubt))
 		goto out;
 	begin(w, &ref);
 	r = write_area(w);
@@ -197,7 +199,8 @@ int dm_tier_meta_checkpoint(struct dm_tier_pool *pool, bool clean)
 		ref.blocks = w->written;
 		super.ckpt[1] = super.ckpt[0];
 		super.ckpt[0] = ref;
-		super.final_seq = ref.seq;
+		/* The area may hold images of commits up to here. */
+		super.final_seq = READ_ONCE(meta->durable_seq);
 		super.flags &= ~DM_TIER_SUPER_CLEAN;
 		if (clean)
 			super.flags |= DM_TIER_SUPER_CLEAN;

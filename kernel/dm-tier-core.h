@@ -170,7 +170,8 @@ struct dm_tier_device {
 	unsigned long *free_map;	/* [L] bit set: free and not quarantined */
 	u32 used, reserved, quarantined, parked, free;	/* [L] */
 	u32 hint;			/* [L] where to look for a free slot */
-	u32 credits;			/* [L] taken by writes to it */
+	u32 credits;			/* [L] taken by operations on it ... */
+	u32 nr_open;			/* [L] ... and its slots' open changes */
 	struct dm_tier_change *change;	/* [L] */
 	atomic64_t errors;
 

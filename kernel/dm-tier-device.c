@@ -278,14 +278,19 @@ int dm_tier_device_flush_wait(struct dm_tier_device *dev, u64 ticket, long timeo
 	return error;
 }
 
-void dm_tier_device_detach(struct dm_tier_device *dev)
+int dm_tier_device_detach(struct dm_tier_device *dev, long timeout)
 {
+	struct block_device *bdev = dev->bdev;
+
 	WRITE_ONCE(dev->bdev, NULL);
 	/* Pairs with the barrier in dm_tier_device_job_get(). */
 	smp_mb();
 	/* The fast path reads bdev inside its section, after its get. */
-	dm_tier_device_drain(dev, MAX_SCHEDULE_TIMEOUT);
-	wait_event(dev->wait, !atomic_read(&dev->jobs));
+	if (!dm_tier_device_drain(dev, timeout) &&
+	    wait_event_timeout(dev->wait, !atomic_read(&dev->jobs), timeout))
+		return 0;
+	WRITE_ONCE(dev->bdev, bdev);
+	return -EBUSY;
 }
 
 /* Slots ----------------------------------------------------------------------*/

@@ -93,9 +93,9 @@ int dm_tier_device_flush_wait(struct dm_tier_device *dev, u64 ticket, long timeo
 
 /*
  * Takes the bdev away and waits until nothing of ours or of the users' is on
- * its way to it.  May sleep for as long as the device takes.
+ * its way to it: 0, or after @timeout jiffies -EBUSY, with the bdev back.
  */
-void dm_tier_device_detach(struct dm_tier_device *dev);
+int dm_tier_device_detach(struct dm_tier_device *dev, long timeout);
 
 /* Slots, all under pool->lock. */
 int dm_tier_device_take_slot(struct dm_tier_device *dev, u8 state, u32 *ret_slot);

@@ -87,7 +87,7 @@ static void discard_end(struct dm_tier_bio *tb, struct dm_tier_free *f)
 {
 	struct dm_tier_volume *v = tb->table->volume;
 	struct dm_tier_pool *pool = v->pool;
-	struct dm_tier_extent *x = dm_tier_volume_extent(v, tb->extent);
+	struct dm_tier_extent *x = dm_tier_volume_find(v, tb->extent);
 	struct dm_tier_device *dev = pool->device[tb->op.device];
 	LIST_HEAD(ready);
 
@@ -167,7 +167,7 @@ void dm_tier_io_discard(struct dm_tier_bio *tb)
 {
 	struct dm_tier_volume *v = tb->table->volume;
 	struct dm_tier_pool *pool = v->pool;
-	struct dm_tier_extent *x = dm_tier_volume_extent(v, tb->extent);
+	struct dm_tier_extent *x = dm_tier_volume_find(v, tb->extent);
 	enum next next;
 
 	if (!x || !discard_regions(tb)) {

@@ -36,7 +36,7 @@ static enum waited wait_commit(struct dm_tier_bio *tb)
 void dm_tier_io_fua_data_done(struct dm_tier_bio *tb)
 {
 	struct dm_tier_volume *v = tb->table->volume;
-	struct dm_tier_extent *x = dm_tier_volume_extent(v, tb->extent);
+	struct dm_tier_extent *x = dm_tier_volume_find(v, tb->extent);
 	bool changed;
 
 	/* All changes that made its regions valid are in this commit or before. */

@@ -202,7 +202,9 @@ void __dm_tier_io_op_end(struct dm_tier_bio *tb, struct list_head *ready)
 
 	hlist_del(&tb->op.node);
 	list_splice_tail_init(&tb->op.waiters, ready);
-	list_splice_tail_init(&pool->credit_waiters, ready);
+	/* A credit for one; a commit is for all. */
+	if (!list_empty(&pool->credit_waiters))
+		list_move_tail(pool->credit_waiters.next, ready);
 	__dm_tier_meta_unreserve(pool, pool->device[tb->op.device]);
 }
 
@@ -336,7 +338,7 @@ static bool surely_valid(struct dm_tier_bio *tb, struct dm_tier_extent *x)
 
 static void process_read(struct dm_tier_bio *tb)
 {
-	struct dm_tier_extent *x = dm_tier_volume_extent(tb->table->volume, tb->extent);
+	struct dm_tier_extent *x = dm_tier_volume_find(tb->table->volume, tb->extent);
 
 	if (x) {
 		dm_tier_io_count(tb, x);
@@ -359,7 +361,9 @@ static void io_work(struct work_struct *work)
 	struct dm_tier_bio *tb = container_of(work, struct dm_tier_bio, work);
 	struct bio *bio = dm_tier_bio_bio(tb);
 
-	if (tb->stage == BIO_FIRST_WRITE)
+	if (tb->stage == BIO_SLOW && READ_ONCE(tb->table->pool->mode) == MODE_FAIL)
+		dm_tier_io_end(tb, BLK_STS_IOERR);
+	else if (tb->stage == BIO_FIRST_WRITE)
 		dm_tier_io_first_write_done(tb);
 	else if (tb->stage == BIO_FUA_DATA)
 		dm_tier_io_fua_data_done(tb);

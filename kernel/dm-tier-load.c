@@ -20,9 +20,11 @@ struct load {
 	struct block_device *bdev;
 	struct dm_tier_super super;
 	u32 place;
+	void *super_block;		/* its bytes, as they were read */
 	struct dm_tier_image *image;
 	void *ring;
 	struct dm_tier_log_end end;
+	u64 incarnation;		/* of this activation */
 	u64 next_ckpt_id;
 	const char *error;
 };
@@ -35,7 +37,7 @@ static u64 place_block(u32 place)
 }
 
 int dm_tier_read_super(struct block_device *bdev, struct dm_tier_super *ret_super,
-		       u32 *ret_place)
+		       u32 *ret_place, void *ret_block)
 {
 	struct dm_tier_super *super = kmalloc(sizeof(*super), GFP_KERNEL);
 	void *block = (void *)__get_free_page(GFP_KERNEL);
@@ -58,6 +60,8 @@ int dm_tier_read_super(struct block_device *bdev, struct dm_tier_super *ret_supe
 			continue;
 		*ret_super = *super;
 		*ret_place = place;
+		if (ret_block)
+			memcpy(ret_block, block, DM_TIER_BLOCK_BYTES);
 		found = 0;
 	}
 	r = found;
@@ -318,19 +322,18 @@ static int make_maps(struct load *l)
 /* What was read last is written again: see the head of this file. */
 static int rewrite(struct load *l)
 {
-	void *buffer = l->pool->meta->buffer;
 	u64 start = dm_tier_log_start(&l->super), position = l->end.last_position;
 	u32 i;
 	int r;
 
-	r = dm_tier_meta_rw(l->bdev, REQ_OP_READ, place_block(l->place), buffer, 1);
-	r = r ?: dm_tier_meta_rw(l->bdev, REQ_OP_WRITE, place_block(l->place), buffer, 1);
+	r = dm_tier_meta_rw(l->bdev, REQ_OP_WRITE, place_block(l->place), l->super_block, 1);
 	for (i = 0; !r && i < l->end.last_count; i++) {
 		r = dm_tier_meta_rw(l->bdev, REQ_OP_WRITE, start + position,
 				    l->ring + position * DM_TIER_BLOCK_BYTES, 1);
 		position = (position + 1) % l->super.log_blocks;
 	}
-	return r;
+	/* One commit in flight: the next must not reach the medium before this one. */
+	return r ?: blkdev_issue_flush(l->bdev);
 }
 
 static u64 ring_distance(struct load *l, const struct dm_tier_ckpt_ref *ref)
@@ -349,10 +352,16 @@ static int activate(struct load *l)
 	meta->open_seq = l->end.commit + 1;
 	meta->position = l->end.position;
 	meta->prev_crc = l->end.crc;
-	meta->incarnation = max(l->end.incarnation, l->end.max_incarnation) + 1;
+	meta->incarnation = l->incarnation;
 	meta->since_ckpt = ring_distance(l, &l->super.ckpt[0]);
-	meta->since_tail = l->super.ckpt[1].id ? ring_distance(l, &l->super.ckpt[1]) :
-						 meta->since_ckpt;
+	/*
+	 * If the older one's distance is less, a checkpoint under way had given it
+	 * up, and its log.
+	 */
+	meta->since_tail = meta->since_ckpt;
+	if (l->super.ckpt[1].id)
+		meta->since_tail = max(meta->since_tail, ring_distance(l, &l->super.ckpt[1]));
+	meta->older_ckpt_id = l->super.ckpt[1].id;
 	meta->next_ckpt_id = l->next_ckpt_id;
 	meta->done_ckpt_id = l->super.ckpt[0].id;
 	meta->super = l->super;
@@ -361,6 +370,10 @@ static int activate(struct load *l)
 
 	if (l->pool->read_only)
 		return 0;
+	if (meta->since_ckpt + 1 >= l->super.log_blocks) {
+		l->error = "The log is full: see tprepair(8)";
+		return -ENOSPC;
+	}
 	r = rewrite(l);
 	r = r ?: dm_tier_meta_activate(l->pool);
 	if (r)
@@ -368,26 +381,43 @@ static int activate(struct load *l)
 	return r;
 }
 
-static int load(struct load *l)
+static int read_super(struct load *l, const struct dm_tier_super *expected)
 {
-	struct dm_tier_pool *pool = l->pool;
-	int r;
+	int r = dm_tier_read_super(l->bdev, &l->super, &l->place, l->super_block);
 
-	r = dm_tier_read_super(l->bdev, &l->super, &l->place);
 	if (r) {
 		l->error = "No valid superblock on the metadata device";
 		return r;
+	}
+	if (memcmp(l->super.uuid, expected->uuid, sizeof(expected->uuid)) ||
+	    l->super.extent_sectors != expected->extent_sectors ||
+	    l->super.region_sectors != expected->region_sectors) {
+		l->error = "The metadata device was formatted anew";
+		return -EINVAL;
 	}
 	if (dm_tier_super_blocks(&l->super) * DM_TIER_BLOCK_SECTORS >
 	    bdev_nr_sectors(l->bdev)) {
 		l->error = "The metadata device is smaller than its superblock says";
 		return -EINVAL;
 	}
+	return 0;
+}
+
+static int load(struct load *l, const struct dm_tier_super *expected)
+{
+	struct dm_tier_pool *pool = l->pool;
+	int r = read_super(l, expected);
+
+	if (r)
+		return r;
 	l->next_ckpt_id = max(l->super.ckpt[0].id, l->super.ckpt[1].id) + 1;
 	r = read_ring(l);
 	r = r ?: read_state(l);
 	if (r)
 		return r;
+	/* Beyond all ids that an earlier incarnation may have begun with. */
+	l->incarnation = max(l->end.incarnation, l->end.max_incarnation) + 1;
+	l->next_ckpt_id = max(l->next_ckpt_id, l->incarnation << 32);
 	if (l->end.damaged) {
 		DMERR("the log has a hole at commit %llu", l->end.damage_commit);
 		pool->needs_check = true;
@@ -401,7 +431,7 @@ static int load(struct load *l)
 }
 
 int dm_tier_load(struct dm_tier_pool *pool, struct block_device *bdev,
-		 const char **ret_error)
+		 const struct dm_tier_super *expected, const char **ret_error)
 {
 	struct load *l = kzalloc(sizeof(*l), GFP_KERNEL);
 	int r;
@@ -412,8 +442,10 @@ int dm_tier_load(struct dm_tier_pool *pool, struct block_device *bdev,
 	}
 	l->pool = pool;
 	l->bdev = bdev;
-	r = load(l);
+	l->super_block = (void *)__get_free_page(GFP_KERNEL);
+	r = l->super_block ? load(l, expected) : -ENOMEM;
 	*ret_error = l->error;
+	free_page((unsigned long)l->super_block);
 	dm_tier_image_free(l->image);
 	vfree(l->ring);
 	kfree(l);

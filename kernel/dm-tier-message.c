@@ -19,12 +19,16 @@ static int may_change(struct dm_tier_pool *pool)
 	return pool->read_only || READ_ONCE(pool->mode) != MODE_RW ? -EROFS : 0;
 }
 
-static bool reserve(struct dm_tier_pool *pool)
+/* Takes a credit; 0, -EROFS or, for now, -EAGAIN. */
+static int reserve(struct dm_tier_pool *pool)
 {
-	bool r;
+	int r = -EAGAIN;
 
 	spin_lock(&pool->lock);
-	r = __dm_tier_meta_reserve(pool, NULL);
+	if (pool->mode != MODE_RW)
+		r = -EROFS;
+	else if (__dm_tier_meta_reserve(pool, NULL))
+		r = 0;
 	spin_unlock(&pool->lock);
 	return r;
 }
@@ -32,17 +36,13 @@ static bool reserve(struct dm_tier_pool *pool)
 /* A credit and memory for one change: 0, -EROFS or -EINTR. */
 static int change_begin(struct dm_tier_pool *pool, struct dm_tier_change **ret_spare)
 {
-	struct dm_tier_change *spare;
+	int r;
 
-	while (!reserve(pool)) {
-		int r = dm_tier_meta_wait(pool, dm_tier_meta_last_seq(pool));
-
-		if (r)
-			return r;
-	}
-	spare = dm_tier_meta_change_alloc(pool, GFP_NOIO);
-	*ret_spare = spare;
-	return 0;
+	if (wait_event_killable(pool->meta->wait, (r = reserve(pool)) != -EAGAIN))
+		return -EINTR;
+	if (!r)
+		*ret_spare = dm_tier_meta_change_alloc(pool, GFP_NOIO);
+	return r;
 }
 
 static void change_end(struct dm_tier_pool *pool, struct dm_tier_change *spare)
@@ -245,6 +245,15 @@ static bool reaped(struct dm_tier_pool *pool, u32 id)
 	return r || READ_ONCE(pool->mode) != MODE_RW;
 }
 
+/* In neither of the checkpoints that a load could start from, nor in their log. */
+static bool __settled(struct dm_tier_volume *v)
+{
+	struct dm_tier_meta *meta = v->pool->meta;
+
+	return !v->reap_seq && v->stale_ckpt <= meta->done_ckpt_id &&
+		(!meta->older_ckpt_id || v->stale_ckpt <= meta->older_ckpt_id);
+}
+
 /*
  * Waits, without admin, until no record of an extent beyond the volume's end
  * is on disk, where growing would bring it back.
@@ -258,19 +267,18 @@ static int settle(struct dm_tier_pool *pool, u32 id)
 	if (wait_event_killable(meta->wait, reaped(pool, id)))
 		return -EINTR;
 	spin_lock(&pool->lock);
-	stale = pool->volume[id] && pool->volume[id]->stale_ckpt > meta->done_ckpt_id;
+	stale = pool->volume[id] && !__settled(pool->volume[id]);
 	spin_unlock(&pool->lock);
 	return stale ? dm_tier_meta_checkpoint(pool, false) : 0;
 }
 
 static bool settled(struct dm_tier_volume *v)
 {
-	struct dm_tier_pool *pool = v->pool;
 	bool r;
 
-	spin_lock(&pool->lock);
-	r = !v->reap_seq && v->stale_ckpt <= pool->meta->done_ckpt_id;
-	spin_unlock(&pool->lock);
+	spin_lock(&v->pool->lock);
+	r = __settled(v);
+	spin_unlock(&v->pool->lock);
 	return r;
 }
 
@@ -593,8 +601,9 @@ static int give_up_device(struct dm_tier_device *dev)
 		return -EBUSY;
 	dm_tier_migrate_stop(dev->pool, NULL, dev, 0, MOVE_GONE);
 	r = change_state(dev, DM_TIER_DEV_LOST);
+	/* I/O that hangs is waited for by the dtr of the table that has the device. */
 	if (!r)
-		dm_tier_device_detach(dev);
+		WRITE_ONCE(dev->bdev, NULL);
 	return r;
 }
 
@@ -620,6 +629,7 @@ static int remove_device(struct dm_tier_device *dev)
 	/* No slot is touched any more, so the changes come to an end. */
 	while (!r && slots_have_changes(dev))
 		r = dm_tier_meta_wait(pool, dm_tier_meta_last_seq(pool));
+	r = r ?: dm_tier_device_detach(dev, HZ);
 	r = r ?: change_begin(pool, &spare);
 	if (r)
 		return r;
@@ -628,7 +638,6 @@ static int remove_device(struct dm_tier_device *dev)
 	dev->present = false;
 	spin_unlock(&pool->lock);
 	change_end(pool, spare);
-	dm_tier_device_detach(dev);
 	dm_tier_device_reset(dev);
 	return 0;
 }

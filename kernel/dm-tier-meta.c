@@ -159,19 +159,26 @@ u64 __dm_tier_meta_add_move(struct dm_tier_pool *pool, struct dm_tier_move *m)
 	return meta->open_seq;
 }
 
-bool __dm_tier_meta_withdraw_move(struct dm_tier_pool *pool, struct dm_tier_move *m)
+static bool listed(struct dm_tier_move *m, struct list_head *list)
 {
 	struct dm_tier_move *i;
 
-	lockdep_assert_held(&pool->lock);
-	list_for_each_entry(i, &pool->meta->open_moves, commit_list) {
-		if (i == m) {
-			list_del_init(&m->commit_list);
-			m->commit = COMMIT_DROPPED;
+	list_for_each_entry(i, list, commit_list)
+		if (i == m)
 			return true;
-		}
-	}
 	return false;
+}
+
+bool __dm_tier_meta_withdraw_move(struct dm_tier_pool *pool, struct dm_tier_move *m)
+{
+	struct dm_tier_meta *meta = pool->meta;
+
+	lockdep_assert_held(&pool->lock);
+	if (!listed(m, &meta->open_moves) && (meta->sealed || !listed(m, &meta->moves)))
+		return false;
+	list_del_init(&m->commit_list);
+	m->commit = COMMIT_DROPPED;
+	return true;
 }
 
 /* Waiting --------------------------------------------------------------------*/
@@ -228,6 +235,12 @@ u64 dm_tier_meta_last_seq(struct dm_tier_pool *pool)
 
 /* Commit ---------------------------------------------------------------------*/
 
+bool __dm_tier_meta_log_full(struct dm_tier_meta *meta)
+{
+	lockdep_assert_held(&meta->pool->lock);
+	return meta->super.log_blocks - meta->since_tail <= 2 * DM_TIER_COMMIT_BLOCKS;
+}
+
 /*
  * The volume of a slot's copy, for as long as the commit is in flight: one that
  * was deleted may be gone by then.
@@ -259,7 +272,7 @@ static bool take(struct dm_tier_meta *meta, bool idle, u64 *ret_deps, int *ret_e
 		spin_unlock(&pool->lock);
 		return false;
 	}
-	if (meta->super.log_blocks - meta->since_tail <= DM_TIER_COMMIT_BLOCKS) {
+	if (__dm_tier_meta_log_full(meta)) {
 		spin_unlock(&pool->lock);
 		*ret_error = -EAGAIN;
 		return false;
@@ -274,8 +287,11 @@ static bool take(struct dm_tier_meta *meta, bool idle, u64 *ret_deps, int *ret_e
 		change->inflight = true;
 		list_del(&change->list);
 		list_add_tail(&change->commit_list, &meta->changes);
+		if (change->type == DM_TIER_REC_SLOT)
+			pool->device[change->index]->nr_open = 0;
 	}
 	meta->nr_open = 0;
+	meta->sealed = false;
 	list_splice_init(&meta->open_moves, &meta->moves);
 	list_for_each_entry(m, &meta->moves, commit_list)
 		deps |= 1ULL << m->to->idx;
@@ -337,9 +353,8 @@ static void drop_failed(struct dm_tier_meta *meta, u64 failed)
 	struct dm_tier_change *change;
 	struct dm_tier_move *m, *next;
 
-	if (!failed)
-		return;
 	spin_lock(&pool->lock);
+	meta->sealed = true;
 	list_for_each_entry(change, &meta->changes, commit_list) {
 		struct dm_tier_extent *x;
 
@@ -368,15 +383,14 @@ static void *commit_block(struct dm_tier_meta *meta, u32 index)
 	return meta->buffer + (size_t)index * DM_TIER_BLOCK_BYTES;
 }
 
-static void encode_record(struct dm_tier_meta *meta, const struct dm_tier_record *rec)
+static bool encode_record(struct dm_tier_meta *meta, const struct dm_tier_record *rec)
 {
 	if (dm_tier_block_add(commit_block(meta, meta->count - 1), rec))
-		return;
-	/* Credits see to it that this never goes past the buffer. */
-	if (WARN_ON_ONCE(meta->count == DM_TIER_COMMIT_BLOCKS))
-		return;
+		return true;
+	if (meta->count == DM_TIER_COMMIT_BLOCKS)
+		return false;
 	dm_tier_block_begin(commit_block(meta, meta->count++));
-	dm_tier_block_add(commit_block(meta, meta->count - 1), rec);
+	return dm_tier_block_add(commit_block(meta, meta->count - 1), rec);
 }
 
 static void seal(struct dm_tier_meta *meta, u32 flags)
@@ -395,7 +409,8 @@ static void seal(struct dm_tier_meta *meta, u32 flags)
 	meta->crc = head.prev_crc;
 }
 
-static void encode(struct dm_tier_meta *meta)
+/* False: it does not fit, which credits see to; a part of it must not be written. */
+static bool encode(struct dm_tier_meta *meta)
 {
 	struct dm_tier_change *change;
 	struct dm_tier_move *m;
@@ -403,13 +418,15 @@ static void encode(struct dm_tier_meta *meta)
 	meta->count = 1;
 	dm_tier_block_begin(commit_block(meta, 0));
 	list_for_each_entry(change, &meta->changes, commit_list)
-		encode_record(meta, &change->copy);
+		if (!encode_record(meta, &change->copy))
+			return false;
 	/* After the changes: a move's freed slot may be among these. */
-	list_for_each_entry(m, &meta->moves, commit_list) {
-		encode_record(meta, &m->to_record);
-		encode_record(meta, &m->from_record);
-	}
+	list_for_each_entry(m, &meta->moves, commit_list)
+		if (!encode_record(meta, &m->to_record) ||
+		    !encode_record(meta, &m->from_record))
+			return false;
 	seal(meta, 0);
+	return true;
 }
 
 static int write_log(struct dm_tier_meta *meta)
@@ -482,43 +499,58 @@ static void durable(struct dm_tier_meta *meta)
 	wake_up_all(&meta->wait);
 	dm_tier_io_committed(pool, meta->seq);
 	if (READ_ONCE(pool->nr_reaping))
-		queue_work(pool->dev_wq, &pool->reap_work);
+		queue_work(system_unbound_wq, &pool->reap_work);
 }
 
-/* One commit, or one more try of the one in doubt.  0, or the error. */
-static int commit(struct dm_tier_meta *meta, bool idle)
+/* Begins a commit: 1 (write it), 0 (there is nothing to commit), or -errno. */
+static int begin_commit(struct dm_tier_meta *meta, bool idle)
 {
 	struct dm_tier_pool *pool = meta->pool;
 	u64 deps = 0;
 	int r = 0;
 
-	if (pool->read_only)
-		return 0;
-	mutex_lock(&meta->commit_mutex);
-	if (meta->dead) {
-		r = -EROFS;
-		goto out;
-	}
-	if (!meta->in_doubt) {
-		if (!take(meta, idle, &deps, &r))
-			goto out;
-		drop_failed(meta, flush_deps(pool, deps));
-		encode(meta);
-		meta->in_doubt = true;
-	}
-	r = write_log(meta);
-	if (!r)
-		durable(meta);
-out:
-	mutex_unlock(&meta->commit_mutex);
-	if (r == -EAGAIN) {
-		if (!READ_ONCE(meta->stopped))
+	if (!take(meta, idle, &deps, &r)) {
+		if (r && !READ_ONCE(meta->stopped))
 			queue_work(meta->wq, &meta->ckpt_work);
-	} else if (r && !meta->dead) {
-		DMERR_LIMIT("writing the log: error %d; trying again", r);
-		dm_tier_pool_set_mode(pool, MODE_META_RO);
-		wake_up_all(&meta->wait);
+		return r;
 	}
+	drop_failed(meta, flush_deps(pool, deps));
+	if (!encode(meta)) {
+		DMERR("a commit does not fit into its blocks");
+		dm_tier_pool_set_mode(pool, MODE_FAIL);
+		wake_up_all(&meta->wait);
+		meta->dead = true;
+		return -EIO;
+	}
+	meta->in_doubt = true;
+	return 1;
+}
+
+/*
+ * One commit, or one more try of the one in doubt: 1 if there was one, 0 if
+ * there was nothing to commit, or the error.
+ */
+static int commit(struct dm_tier_meta *meta, bool idle)
+{
+	int r = 1, error;
+
+	mutex_lock(&meta->commit_mutex);
+	if (meta->pool->read_only || meta->dead)
+		r = -EROFS;
+	else if (!meta->in_doubt)
+		r = begin_commit(meta, idle);
+	if (r > 0) {
+		error = write_log(meta);
+		if (!error) {
+			durable(meta);
+		} else {
+			DMERR_LIMIT("writing the log: error %d; trying again", error);
+			dm_tier_pool_set_mode(meta->pool, MODE_META_RO);
+			wake_up_all(&meta->wait);
+			r = error;
+		}
+	}
+	mutex_unlock(&meta->commit_mutex);
 	return r;
 }
 
@@ -547,9 +579,23 @@ static void ckpt_work(struct work_struct *work)
 {
 	struct dm_tier_meta *meta = container_of(work, struct dm_tier_meta, ckpt_work);
 
-	/* What fails is begun again after a later commit. */
-	if (!dm_tier_meta_checkpoint(meta->pool, false))
-		dm_tier_meta_kick(meta->pool);
+	struct dm_tier_pool *pool = meta->pool;
+	int r = dm_tier_meta_checkpoint(pool, false);
+	bool full;
+
+	/* What fails is begun again after a later commit, or a try of one. */
+	mutex_lock(&meta->commit_mutex);
+	spin_lock(&pool->lock);
+	full = __dm_tier_meta_log_full(meta);
+	spin_unlock(&pool->lock);
+	if (r && full)
+		dm_tier_pool_set_mode(pool, MODE_META_RO);
+	else if (!r && !meta->in_doubt)
+		dm_tier_pool_set_mode(pool, MODE_RW);
+	mutex_unlock(&meta->commit_mutex);
+	wake_up_all(&meta->wait);
+	if (!r)
+		dm_tier_meta_kick(pool);
 }
 
 u64 dm_tier_meta_next_checkpoint(struct dm_tier_pool *pool)
@@ -562,15 +608,15 @@ int dm_tier_meta_commit_once(struct dm_tier_pool *pool)
 {
 	struct dm_tier_meta *meta = pool->meta;
 	u64 seq = dm_tier_meta_last_seq(pool);
-	int r = 0;
+	int r = 1;
 
 	/* At most two: the one in doubt, and what is open. */
-	while (!r && READ_ONCE(meta->durable_seq) < seq) {
+	while (r > 0 && READ_ONCE(meta->durable_seq) < seq) {
 		r = commit(meta, false);
 		if (r == -EAGAIN)
-			r = dm_tier_meta_checkpoint(pool, false);
+			r = dm_tier_meta_checkpoint(pool, false) ?: 1;
 	}
-	return r;
+	return min(r, 0);
 }
 
 int dm_tier_meta_activate(struct dm_tier_pool *pool)
@@ -597,6 +643,8 @@ void dm_tier_meta_start(struct dm_tier_pool *pool)
 	struct dm_tier_meta *meta = pool->meta;
 
 	WRITE_ONCE(meta->stopped, false);
+	if (!pool->read_only && meta->since_ckpt > meta->super.log_blocks / 2)
+		queue_work(meta->wq, &meta->ckpt_work);
 	queue_delayed_work(meta->wq, &meta->commit_work, COMMIT_PERIOD);
 }
 

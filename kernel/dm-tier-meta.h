@@ -66,7 +66,9 @@ struct dm_tier_meta {
 	bool idle_commit;		/* an empty commit is owed */
 	bool ckpt_running;
 	u64 next_ckpt_id;		/* never reused */
-	u64 done_ckpt_id;		/* the newest complete one */
+	u64 done_ckpt_id;		/* the newest complete one ... */
+	u64 older_ckpt_id;		/* ... and the one before, if it is still there, or 0 */
+	bool sealed;			/* moves in flight cannot be withdrawn any more */
 
 	/* commit_mutex: the commit in flight */
 	bool in_doubt;			/* written, outcome unknown: repeat */
@@ -80,7 +82,6 @@ struct dm_tier_meta {
 
 	struct delayed_work commit_work;
 	struct work_struct ckpt_work;
-	int ckpt_error;			/* of the last one; super_mutex */
 	wait_queue_head_t wait;		/* durable_seq, mode, checkpoint */
 };
 
@@ -88,6 +89,9 @@ struct dm_tier_meta {
 #define RECORDS_PER_BLOCK	(DM_TIER_BLOCK_PAYLOAD / DM_TIER_SLOT_RECORD_BYTES)
 /* Half a commit, so that changes kept for another try always fit as well. */
 #define META_CREDITS		(DM_TIER_COMMIT_BLOCKS / 2 * RECORDS_PER_BLOCK)
+
+/* For what belongs to no device: messages, frees.  A failing device cannot take it. */
+#define META_CREDITS_RESERVE	256
 
 /* 0 or -ENOMEM; free also undoes a half start.  load() fills in the positions. */
 int dm_tier_meta_alloc(struct dm_tier_pool *pool, struct block_device *bdev);
@@ -129,7 +133,7 @@ u64 __dm_tier_meta_touch_pool(struct dm_tier_pool *pool,
  * comes by dm_tier_migrate_committed() or _dropped().
  */
 u64 __dm_tier_meta_add_move(struct dm_tier_pool *pool, struct dm_tier_move *m);
-/* Takes it back if no commit has taken it yet. */
+/* Takes it back if its blocks are not being written yet. */
 bool __dm_tier_meta_withdraw_move(struct dm_tier_pool *pool, struct dm_tier_move *m);
 
 /* Notes on volume and entry that commit @seq has changes of them; pool->lock held. */
@@ -152,6 +156,8 @@ int dm_tier_meta_commit_once(struct dm_tier_pool *pool);
 
 /* Writes a checkpoint now: 0 or the error.  @clean: the pool is being left. */
 int dm_tier_meta_checkpoint(struct dm_tier_pool *pool, bool clean);
+/* No room for one more commit and an activation.  pool->lock held. */
+bool __dm_tier_meta_log_full(struct dm_tier_meta *meta);
 /* The id of the next checkpoint to start; pool->lock held. */
 u64 dm_tier_meta_next_checkpoint(struct dm_tier_pool *pool);
 

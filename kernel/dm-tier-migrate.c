@@ -184,7 +184,7 @@ static void give_up(struct dm_tier_move *m, enum dm_tier_move_reason reason)
 	wait_event(pool->move_wait, !atomic_read(&m->jobs));
 	if (m->to) {
 		spin_lock(&pool->lock);
-		if (m->bad_slot && pool->mode == MODE_RW) {
+		if (m->bad_slot) {
 			__dm_tier_meta_touch_slot(pool, m->to, m->to_slot, 0, &m->spare);
 			dm_tier_device_quarantine_slot(m->to, m->to_slot);
 		}

@@ -62,12 +62,13 @@ static void event_work(struct work_struct *work)
 
 void dm_tier_pool_event(struct dm_tier_pool *pool)
 {
-	queue_work(pool->dev_wq, &pool->event_work);
+	queue_work(system_unbound_wq, &pool->event_work);
 }
 
 void dm_tier_pool_set_mode(struct dm_tier_pool *pool, enum dm_tier_mode mode)
 {
 	bool changed;
+	u32 i;
 
 	spin_lock(&pool->lock);
 	changed = pool->mode != mode && pool->mode != MODE_FAIL;
@@ -76,6 +77,8 @@ void dm_tier_pool_set_mode(struct dm_tier_pool *pool, enum dm_tier_mode mode)
 	spin_unlock(&pool->lock);
 	if (!changed)
 		return;
+	for (i = 0; mode == MODE_FAIL && i < DM_TIER_MAX_DEVICES; i++)
+		WRITE_ONCE(pool->device[i]->bdev, NULL);
 	DMINFO("pool %s: mode is now %s", dm_device_name(pool->md),
 	       dm_tier_pool_mode_word(pool));
 	dm_tier_io_kick_all(pool);
@@ -217,6 +220,7 @@ static void pool_free(struct dm_tier_pool *pool)
 	u32 i;
 
 	cancel_work_sync(&pool->reap_work);
+	cancel_work_sync(&pool->event_work);
 	dm_tier_migrate_exit(pool);
 	dm_tier_io_exit(pool);
 	dm_tier_meta_free(pool);
@@ -427,6 +431,18 @@ static int rebind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 	return r;
 }
 
+/* One pool, one set of metadata, one RAM pool: registry_lock held. */
+static bool active_elsewhere(struct dm_tier_pool_table *c)
+{
+	struct dm_tier_pool *pool;
+
+	list_for_each_entry(pool, &registry, list)
+		if (pool->md == dm_table_get_md(c->ti->table) ||
+		    !memcmp(pool->meta->super.uuid, c->super.uuid, 16))
+			return true;
+	return false;
+}
+
 static int bind_new(struct dm_tier_pool_table *c)
 {
 	struct dm_tier_pool *pool = pool_alloc(c);
@@ -435,7 +451,7 @@ static int bind_new(struct dm_tier_pool_table *c)
 
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	r = dm_tier_load(pool, c->meta_dev->bdev, &error);
+	r = dm_tier_load(pool, c->meta_dev->bdev, &c->super, &error);
 	if (r) {
 		DMERR("%s: %s", c->meta_dev->name, error ?: "loading failed");
 		dm_tier_pool_put(pool);
@@ -462,8 +478,12 @@ static int pool_preresume(struct dm_target *ti)
 
 	mutex_lock(&registry_lock);
 	pool = find_by_meta(c->meta_dev->bdev->bd_dev);
-	if (!pool)
-		r = c->pool ? -ENODEV : bind_new(c);
+	if (!pool && c->pool)
+		r = -ENODEV;
+	else if (!pool && active_elsewhere(c))
+		r = refuse(c->meta_dev->name, "the pool is active with other metadata");
+	else if (!pool)
+		r = bind_new(c);
 	else if (pool->leaving)
 		r = -EBUSY;
 	else if (pool->bound != c)
@@ -521,7 +541,7 @@ static void unbind(struct dm_tier_pool *pool)
 	 * nothing may be written to either of its slots any more.
 	 */
 	for (i = 0; i < DM_TIER_MAX_DEVICES; i++)
-		dm_tier_device_detach(pool->device[i]);
+		dm_tier_device_detach(pool->device[i], MAX_SCHEDULE_TIMEOUT);
 	dm_tier_meta_abandon(pool);
 	mutex_lock(&pool->bound_lock);
 	pool->bound = NULL;
@@ -635,7 +655,7 @@ static int get_meta_device(struct dm_target *ti, struct dm_tier_pool_table *c,
 		ti->error = "No such metadata device";
 		return r;
 	}
-	r = dm_tier_read_super(c->meta_dev->bdev, &c->super, &place);
+	r = dm_tier_read_super(c->meta_dev->bdev, &c->super, &place, NULL);
 	if (r == -EBADMSG)
 		ti->error = "The metadata device is not formatted: see tpcreate(8)";
 	else if (r == -EPROTONOSUPPORT)

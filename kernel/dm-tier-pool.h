@@ -41,12 +41,18 @@ extern struct target_type dm_tier_pool_target;
 int dm_tier_pool_message(struct dm_tier_pool *pool, unsigned int argc, char **argv,
 			 char *result, unsigned int maxlen);
 
-/* dm-tier-load.c: reads the metadata into a fresh pool; *ret_error is a constant text. */
+/*
+ * dm-tier-load.c: reads the metadata into a fresh pool; *ret_error is a constant
+ * text.  @expected: the superblock by which the pool was made.
+ */
 int dm_tier_load(struct dm_tier_pool *pool, struct block_device *bdev,
-		 const char **ret_error);
-/* Reads superblock or label: 0, -EIO, or what the decoder says. */
+		 const struct dm_tier_super *expected, const char **ret_error);
+/*
+ * Reads the superblock (@ret_block, unless NULL: its bytes) or a label: 0, -EIO,
+ * or what the decoder says.
+ */
 int dm_tier_read_super(struct block_device *bdev, struct dm_tier_super *ret_super,
-		       u32 *ret_place);
+		       u32 *ret_place, void *ret_block);
 int dm_tier_read_label(struct block_device *bdev, struct dm_tier_label *ret_label);
 
 #endif /* DM_TIER_POOL_H */

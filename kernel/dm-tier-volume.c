@@ -83,7 +83,7 @@ void dm_tier_volume_need_chunk(struct dm_tier_volume *v, u32 extent)
 	struct dm_tier_chunks *chunks;
 	unsigned int noio;
 
-	if (dm_tier_volume_extent(v, extent))
+	if (dm_tier_volume_find(v, extent))
 		return;
 	/* Two pages: the allocator can always find them in the end. */
 	noio = memalloc_noio_save();

@@ -32,6 +32,17 @@ static inline struct dm_tier_extent *dm_tier_volume_extent(struct dm_tier_volume
 	return chunk ? &chunk->extent[extent % CHUNK_EXTENTS] : NULL;
 }
 
+/* The same from process context without either: the extent lives as long as the volume. */
+static inline struct dm_tier_extent *dm_tier_volume_find(struct dm_tier_volume *v, u32 extent)
+{
+	struct dm_tier_extent *x;
+
+	rcu_read_lock();
+	x = dm_tier_volume_extent(v, extent);
+	rcu_read_unlock();
+	return x;
+}
+
 static inline struct dm_tier_counters *dm_tier_extent_counters(struct dm_tier_extent *x,
 							       u32 extent)
 {

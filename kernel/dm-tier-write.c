@@ -182,7 +182,7 @@ void dm_tier_io_first_write_done(struct dm_tier_bio *tb)
 	struct dm_tier_volume *v = tb->table->volume;
 	struct dm_tier_pool *pool = v->pool;
 	struct dm_tier_device *dev = pool->device[tb->op.device];
-	struct dm_tier_extent *x = dm_tier_volume_extent(v, tb->extent);
+	struct dm_tier_extent *x = dm_tier_volume_find(v, tb->extent);
 	struct dm_tier_move *m;
 	LIST_HEAD(ready);
 	u64 seq;
@@ -257,7 +257,7 @@ void dm_tier_io_write(struct dm_tier_bio *tb)
 	enum next next;
 
 	dm_tier_volume_need_chunk(v, tb->extent);
-	x = dm_tier_volume_extent(v, tb->extent);
+	x = dm_tier_volume_find(v, tb->extent);
 	dm_tier_io_count(tb, x);
 	if (tb->fua && !dm_tier_io_fua_ready(tb))
 		return;
