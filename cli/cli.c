@@ -51,8 +51,8 @@ static void help(const struct cli_command *command)
 		help_option(o);
 	printf("\nSizes: a number and one of b s k m g t p e (powers of 1024; none: m).\n"
 	       "Exit code: 0 done, 2 no such command, 3 bad command line, 5 failed.\n"
-	       "See also %s%s(8), dm-tier(7).\n", command->is_applet ? "" : "tierctl-",
-	       command->name);
+	       "See also %s(8), dm-tier(7).\n",
+	       command->is_applet ? command->name : "tierctl");
 }
 
 /* The tables in getopt's terms. `letters` begins with ':' = tell a missing value apart. */

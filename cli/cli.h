@@ -117,9 +117,6 @@ int cli_lock(const struct cli *cli);
  */
 int cli_parse_size(const char *text, uint64_t *ret_sectors);
 
-/* The same in bytes, 0 too; a plain number is bytes. */
-int cli_parse_bytes(const char *text, uint64_t *ret_bytes);
-
 /*
  * A size as lvm2 writes it: `unit` is one of h (the fitting one), b s k m g t p
  * e, capital for powers of 1000. Returns ret_text.

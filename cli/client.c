@@ -67,6 +67,8 @@ static enum cli_exit say_why(struct cli *cli, const sd_bus_error *error, int r)
 	    sd_bus_error_has_name(error, SD_BUS_ERROR_TIMEOUT))
 		return cli_failed(cli, "`journalctl -u tierd` shows what it does.",
 				  "tierd does not answer");
+	if (sd_bus_error_has_name(error, SD_BUS_ERROR_INVALID_ARGS) && error->message)
+		return cli_bad_line(cli, "The option -h shows how it is used.", "%s", error->message);
 	if (error->message)
 		return cli_failed(cli, NULL, "%s", error->message);
 	return cli_failed(cli, "`journalctl -u tierd` shows what it does.",

@@ -31,7 +31,7 @@ static int unit_bytes(char letter, double *ret_bytes)
 }
 
 /* <digits>[.<digits>][<letter>[iB]] */
-static int parse(const char *text, char default_unit, double *ret_bytes)
+static int parse_bytes(const char *text, double *ret_bytes)
 {
 	double number, factor;
 	const char *digits = text;
@@ -45,7 +45,7 @@ static int parse(const char *text, char default_unit, double *ret_bytes)
 	number = strtod(text, &end);
 	if (errno || end != digits)	/* two dots; strtod also takes exponents and hex */
 		return -EINVAL;
-	letter = *end ? *end++ : default_unit;
+	letter = *end ? *end++ : 'm';
 	if (*end && (strcasecmp(end, "ib") || strchr("bBsS", letter)))
 		return -EINVAL;
 	r = unit_bytes((char)tolower((unsigned char)letter), &factor);
@@ -58,26 +58,13 @@ static int parse(const char *text, char default_unit, double *ret_bytes)
 int cli_parse_size(const char *text, uint64_t *ret_sectors)
 {
 	double bytes;
-	int r = parse(text, 'm', &bytes);
+	int r = parse_bytes(text, &bytes);
 
 	if (r)
 		return r;
 	if (bytes <= 0 || bytes > 0x1p62)
 		return -ERANGE;
 	*ret_sectors = (uint64_t)ceil(bytes / SECTOR_BYTES);
-	return 0;
-}
-
-int cli_parse_bytes(const char *text, uint64_t *ret_bytes)
-{
-	double bytes;
-	int r = parse(text, 'b', &bytes);
-
-	if (r)
-		return r;
-	if (bytes > 0x1p62)
-		return -ERANGE;
-	*ret_bytes = (uint64_t)bytes;
 	return 0;
 }
 

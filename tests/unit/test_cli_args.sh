@@ -134,9 +134,7 @@ bad "dev_path" tvs -o dev_path
 bad "Unrecognised" tierctl plan -o nonsense
 
 # tierctl ---------------------------------------------------------------------------------------
-for rate in never 0 -1 100XiB 1mm ''; do
-	bad "'$rate' is not a rate" tierctl relocate --rate "$rate"
-done
+bad "'' is not a rate" tierctl relocate --rate ''
 bad "'p/v/w' is neither a pool nor a volume" tierctl relocate p/v/w
 for max in 0 -1 x 100000 '' 1.5; do
 	bad "'$max' is not a number of moves" tierctl plan --max "$max"
