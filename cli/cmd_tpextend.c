@@ -250,7 +250,8 @@ static enum cli_exit add(struct cli *cli, const struct cli_system *system,
 			 const struct cli_pool *pool, struct request *request)
 {
 	struct tier_pool_table table;
-	enum cli_exit code = check(cli, pool, request);
+	enum cli_exit code = check(cli, pool, request), reload_code;
+	size_t nr_added = 0;
 
 	if (code)
 		return code;
@@ -259,18 +260,22 @@ static enum cli_exit add(struct cli *cli, const struct cli_system *system,
 		return CLI_OK;
 	}
 	code = read_table(cli, pool, &table);
-	for (size_t i = 0; !code && i < request->nr_data; i++)
-		code = add_device(cli, pool, &request->data[i], &table);
+	while (!code && nr_added < request->nr_data) {
+		code = add_device(cli, pool, &request->data[nr_added], &table);
+		nr_added += !code;
+	}
 	/* The kernel wants them for itself. */
 	request_clear(request);
-	if (!code)
-		code = reload_all(cli, system, pool, &table);
-	if (!code)
-		code = renew_placements(cli, pool->info.uuid);
-	for (size_t i = 0; !code && i < request->nr_data; i++)
+	if (!nr_added)
+		return code;
+	/* What was added before one failed is a member: it comes into use. */
+	reload_code = reload_all(cli, system, pool, &table);
+	if (!reload_code)
+		reload_code = renew_placements(cli, pool->info.uuid);
+	for (size_t i = 0; !reload_code && i < nr_added; i++)
 		cli_say(cli, "%s is in tier %u of pool %s now.", request->data[i].path,
 			request->data[i].tier, pool->info.name);
-	return code;
+	return code ? code : reload_code;
 }
 
 static enum cli_exit run(struct cli *cli)
