@@ -29,6 +29,9 @@ bool __dm_tier_meta_reserve(struct dm_tier_pool *pool, struct dm_tier_device *de
 
 	u32 limit = dev ? META_CREDITS : META_CREDITS + META_CREDITS_RESERVE;
 
+	/* Operations block workers: those of one device must not take them all. */
+	if (dev && dev->credits >= DEVICE_OPERATIONS)
+		return false;
 	if (meta->nr_open + meta->credits >= limit ||
 	    (dev && dev->credits + dev->nr_open >= META_CREDITS / 4)) {
 		/* What a failing device keeps open waits for the periodic commit. */

@@ -223,7 +223,8 @@ struct dm_tier_volume {
 	u64 dropped_seq;		/* [L] the latest commit that lost a flush of it */
 	struct dm_tier_change *change;	/* [L] */
 
-	spinlock_t flush_lock;		/* guards flushing[] against dirty */
+	spinlock_t flush_lock;		/* guards flushing[] against dirty, and: */
+	u32 flush_failures;
 	u16 flushing[DM_TIER_MAX_DEVICES];	/* FLUSHes under way, per device */
 };
 
@@ -350,6 +351,7 @@ struct dm_tier_pool {
 
 	/* slow path (dm-tier-io.c) */
 	struct workqueue_struct *io_wq;
+	struct workqueue_struct *flush_wq; /* FLUSHes, which block for the devices' */
 	struct hlist_head ops[OPS_BUCKETS];	/* [L] */
 	struct list_head commit_waiters; /* [L] bios, by wait_seq */
 	struct list_head credit_waiters; /* [L] */

@@ -188,7 +188,7 @@ void dm_tier_device_job_put(struct dm_tier_device *dev)
 static void flush_ended(struct dm_tier_device *dev, int error)
 {
 	unsigned long flags;
-	bool again;
+	bool again, well = false;
 
 	spin_lock_irqsave(&dev->flush_lock, flags);
 	dev->flush_done = dev->flush_started;
@@ -198,6 +198,7 @@ static void flush_ended(struct dm_tier_device *dev, int error)
 		dev->failed = true;
 	} else {
 		dev->flush_ok = dev->flush_started;
+		well = dev->failed;
 		dev->failed = false;
 	}
 	again = dev->flush_wanted > dev->flush_started;
@@ -209,6 +210,9 @@ static void flush_ended(struct dm_tier_device *dev, int error)
 	wake_up_all(&dev->wait);
 	if (again)
 		queue_work(dev->pool->dev_wq, &dev->flush_work);
+	/* Its slots can be had again. */
+	if (well)
+		mod_delayed_work(dev->pool->io_wq, &dev->pool->space_work, 0);
 }
 
 static void flush_endio(struct bio *bio)

@@ -101,6 +101,12 @@ int dm_tier_device_detach(struct dm_tier_device *dev, long timeout);
 int dm_tier_device_take_slot(struct dm_tier_device *dev, u8 state, u32 *ret_slot);
 void dm_tier_device_free_slot(struct dm_tier_device *dev, u32 slot);	/* any state -> free */
 void dm_tier_device_quarantine_slot(struct dm_tier_device *dev, u32 slot);
+/* Has a record, and was not given up. */
+static inline bool dm_tier_device_is_member(const struct dm_tier_device *dev)
+{
+	return READ_ONCE(dev->present) && READ_ONCE(dev->state) != DM_TIER_DEV_LOST;
+}
+
 /* No owner, and no slot reserved or parked: it can be forgotten. */
 bool dm_tier_device_empty(const struct dm_tier_device *dev);
 

@@ -64,7 +64,7 @@ void dm_tier_io_fua_done(struct dm_tier_bio *tb)
  * Flushes the devices that this volume has written to.  A flush under way is
  * counted before its dirty bit is cleared, so that no FLUSH passes one by.
  */
-static int flush_devices(struct dm_tier_volume *v)
+static int flush_devices(struct dm_tier_volume *v, u32 *ret_failures)
 {
 	struct dm_tier_pool *pool = v->pool;
 	u64 ticket[DM_TIER_MAX_DEVICES];
@@ -73,6 +73,7 @@ static int flush_devices(struct dm_tier_volume *v)
 	u32 i;
 
 	spin_lock(&v->flush_lock);
+	*ret_failures = v->flush_failures;
 	for (i = 0; i < DM_TIER_MAX_DEVICES; i++) {
 		if (!test_bit(i, &v->dirty) && !v->flushing[i])
 			continue;
@@ -93,7 +94,8 @@ static int flush_devices(struct dm_tier_volume *v)
 		error = dm_tier_device_flush_wait(pool->device[i], ticket[i],
 						  MAX_SCHEDULE_TIMEOUT);
 		spin_lock(&v->flush_lock);
-		if (error)
+		/* Of a device that is no member any more nothing can be flushed. */
+		if (error && dm_tier_device_is_member(pool->device[i]))
 			set_bit(i, &v->dirty);
 		v->flushing[i]--;
 		spin_unlock(&v->flush_lock);
@@ -102,15 +104,34 @@ static int flush_devices(struct dm_tier_volume *v)
 	return r;
 }
 
-/* After the commit: the devices.  Latches a failure on the volume. */
+/*
+ * After the commit: the devices.  Latches a failure on the volume; a success
+ * undoes only failures that were there when it began.
+ */
 static int flush_volume(struct dm_tier_volume *v, bool committed)
 {
-	int r = flush_devices(v);
+	u32 failures;
+	int r = flush_devices(v, &failures);
 
 	if (!committed)
 		r = r ?: -EIO;
-	WRITE_ONCE(v->flush_failed, r != 0);
+	spin_lock(&v->flush_lock);
+	if (r)
+		v->flush_failures++;
+	if (r || failures == v->flush_failures)
+		WRITE_ONCE(v->flush_failed, r != 0);
+	spin_unlock(&v->flush_lock);
 	return r;
+}
+
+void dm_tier_io_forget_dirty(struct dm_tier_volume *v, u32 device, bool lost)
+{
+	spin_lock(&v->flush_lock);
+	if (test_and_clear_bit(device, &v->dirty) && lost) {
+		v->flush_failures++;
+		WRITE_ONCE(v->flush_failed, true);
+	}
+	spin_unlock(&v->flush_lock);
 }
 
 /* The first visit fixes what to wait for: all changes of the volume so far. */

@@ -28,11 +28,15 @@ int dm_tier_io_init(struct dm_tier_pool *pool)
 	init_waitqueue_head(&pool->ops_wait);
 	pool->io_wq = alloc_workqueue("dm-tier-io", WQ_UNBOUND | WQ_MEM_RECLAIM,
 				      WQ_UNBOUND_MAX_ACTIVE);
-	return pool->io_wq ? 0 : -ENOMEM;
+	pool->flush_wq = alloc_workqueue("dm-tier-flush", WQ_UNBOUND | WQ_MEM_RECLAIM,
+					 WQ_UNBOUND_MAX_ACTIVE);
+	return pool->io_wq && pool->flush_wq ? 0 : -ENOMEM;
 }
 
 void dm_tier_io_exit(struct dm_tier_pool *pool)
 {
+	if (pool->flush_wq)
+		destroy_workqueue(pool->flush_wq);
 	if (!pool->io_wq)
 		return;
 	cancel_delayed_work_sync(&pool->space_work);
@@ -54,7 +58,7 @@ void dm_tier_io_defer(struct dm_tier_table *table, struct dm_tier_bio *tb, u32 u
 	tb->spare = NULL;
 	tb->parked_at = 0;
 	INIT_WORK(&tb->work, io_work);
-	queue_work(table->pool->io_wq, &tb->work);
+	dm_tier_io_again(tb);
 }
 
 /* Ends and waits -------------------------------------------------------------*/
@@ -71,7 +75,10 @@ void dm_tier_io_end(struct dm_tier_bio *tb, blk_status_t status)
 
 void dm_tier_io_again(struct dm_tier_bio *tb)
 {
-	queue_work(tb->table->pool->io_wq, &tb->work);
+	struct dm_tier_pool *pool = tb->table->pool;
+
+	queue_work(dm_tier_bio_bio(tb)->bi_opf & REQ_PREFLUSH ? pool->flush_wq : pool->io_wq,
+		   &tb->work);
 }
 
 void dm_tier_io_requeue(struct dm_tier_pool *pool, struct list_head *parked)

@@ -38,6 +38,12 @@ void dm_tier_io_committed(struct dm_tier_pool *pool, u64 durable_seq);
 void dm_tier_io_kick_all(struct dm_tier_pool *pool);	/* mode, suspend */
 void dm_tier_io_kick_space(struct dm_tier_pool *pool);	/* a slot became free */
 
+/*
+ * A device is no member any more: nothing of it has to be flushed.  @lost: what
+ * was not is gone, which one FLUSH of the volume must report.
+ */
+void dm_tier_io_forget_dirty(struct dm_tier_volume *v, u32 device, bool lost);
+
 /* Does any operation run on this extent?  pool->lock held. */
 bool __dm_tier_io_busy(struct dm_tier_volume *v, u32 extent);
 

@@ -593,6 +593,15 @@ static bool device_empty(struct dm_tier_device *dev)
 	return empty;
 }
 
+static void forget_dirty(struct dm_tier_device *dev, bool lost)
+{
+	u32 id;
+
+	for (id = 0; id < DM_TIER_MAX_VOLUMES; id++)
+		if (dev->pool->volume[id])
+			dm_tier_io_forget_dirty(dev->pool->volume[id], dev->idx, lost);
+}
+
 static int give_up_device(struct dm_tier_device *dev)
 {
 	int r;
@@ -601,10 +610,12 @@ static int give_up_device(struct dm_tier_device *dev)
 		return -EBUSY;
 	dm_tier_migrate_stop(dev->pool, NULL, dev, 0, MOVE_GONE);
 	r = change_state(dev, DM_TIER_DEV_LOST);
+	if (r)
+		return r;
 	/* I/O that hangs is waited for by the dtr of the table that has the device. */
-	if (!r)
-		WRITE_ONCE(dev->bdev, NULL);
-	return r;
+	WRITE_ONCE(dev->bdev, NULL);
+	forget_dirty(dev, true);
+	return 0;
 }
 
 static bool slots_have_changes(struct dm_tier_device *dev)
@@ -638,6 +649,8 @@ static int remove_device(struct dm_tier_device *dev)
 	dev->present = false;
 	spin_unlock(&pool->lock);
 	change_end(pool, spare);
+	/* What volumes wrote here was copied elsewhere, and flushed there. */
+	forget_dirty(dev, false);
 	dm_tier_device_reset(dev);
 	return 0;
 }

@@ -92,6 +92,8 @@ struct dm_tier_meta {
 
 /* For what belongs to no device: messages, frees.  A failing device cannot take it. */
 #define META_CREDITS_RESERVE	256
+/* Credits that operations on one device may hold at once. */
+#define DEVICE_OPERATIONS	128
 
 /* 0 or -ENOMEM; free also undoes a half start.  load() fills in the positions. */
 int dm_tier_meta_alloc(struct dm_tier_pool *pool, struct block_device *bdev);

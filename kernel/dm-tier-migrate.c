@@ -120,7 +120,10 @@ static void finished(struct dm_tier_move *m, enum dm_tier_move_reason reason)
 	}
 }
 
-/* No write is tracked for it any more; pool->lock held. */
+/*
+ * No write is tracked for it any more, and others may start: what is left to do
+ * may have to wait for a device that hangs.  pool->lock held.
+ */
 static void forget_active(struct dm_tier_move *m)
 {
 	u32 i;
@@ -128,6 +131,8 @@ static void forget_active(struct dm_tier_move *m)
 	for (i = 0; i < DM_TIER_MAX_MOVES; i++)
 		if (rcu_access_pointer(m->pool->active[i]) == m)
 			RCU_INIT_POINTER(m->pool->active[i], NULL);
+	m->pool->nr_active--;
+	start_moves(m->pool);
 }
 
 static void free_move(struct dm_tier_move *m)
@@ -143,8 +148,6 @@ static void leave(struct dm_tier_move *m)
 
 	spin_lock(&pool->lock);
 	list_del(&m->list);
-	pool->nr_active--;
-	start_moves(pool);
 	spin_unlock(&pool->lock);
 	free_move(m);
 	wake_up_all(&pool->move_wait);
@@ -217,6 +220,7 @@ static void copied(int read_error, unsigned long write_error, void *context)
 	struct dm_tier_move *m = context;
 	struct dm_tier_pool *pool = m->pool;
 
+	WRITE_ONCE(m->copied_at, jiffies);
 	if (read_error) {
 		dm_tier_pool_device_error(m->from);
 		atomic_inc(&m->read_errors);
@@ -283,31 +287,35 @@ static u64 take_tokens(struct dm_tier_pool *pool)
 	return wait;
 }
 
-static void wait_tokens(struct dm_tier_move *m)
-{
-	struct dm_tier_pool *pool = m->pool;
-	u64 wait;
-
-	while (!stopped(m) && (wait = take_tokens(pool)))
-		wait_event_timeout(pool->move_wait, stopped(m),
-				   clamp_t(u64, nsecs_to_jiffies(wait), 1, HZ));
-}
-
 /*
- * A forced move must not hold writes for a device that hangs: no copy for a
- * second, and they go on as if it were not forced.
+ * A forced move must not hold writes when nothing is copied, for want of tokens
+ * or because a device hangs: after a second they go on as if it were not forced.
  */
-static void release_force(struct dm_tier_move *m)
+static void check_force(struct dm_tier_move *m)
 {
 	struct dm_tier_pool *pool = m->pool;
 	LIST_HEAD(ready);
 
+	if (!READ_ONCE(m->force) || time_before(jiffies, READ_ONCE(m->copied_at) + HZ))
+		return;
 	spin_lock(&pool->lock);
 	WRITE_ONCE(m->force, false);
 	dm_tier_entry_update(dm_tier_volume_extent(m->volume, m->extent), ENTRY_FORCED, 0);
 	list_splice_tail_init(&m->parked, &ready);
 	spin_unlock(&pool->lock);
 	dm_tier_io_requeue(pool, &ready);
+}
+
+static void wait_tokens(struct dm_tier_move *m)
+{
+	struct dm_tier_pool *pool = m->pool;
+	u64 wait;
+
+	while (!stopped(m) && (wait = take_tokens(pool))) {
+		wait_event_timeout(pool->move_wait, stopped(m),
+				   clamp_t(u64, nsecs_to_jiffies(wait), 1, HZ));
+		check_force(m);
+	}
 }
 
 /* Waits until at most @left copies are under way, or it is stopped or late. */
@@ -323,8 +331,8 @@ static bool wait_jobs(struct dm_tier_move *m, int left, unsigned long deadline)
 		if (wait_event_timeout(pool->move_wait,
 				       atomic_read(&m->jobs) <= left || stopped(m), timeout))
 			return atomic_read(&m->jobs) <= left;
-		if (!deadline && READ_ONCE(m->force))
-			release_force(m);
+		if (!deadline)
+			check_force(m);
 	}
 }
 
@@ -394,6 +402,7 @@ static enum dm_tier_move_reason reserve(struct dm_tier_move *m, u64 entry)
 		return MOVE_NO_SPACE;
 	to = pool->device[idx];
 	if (idx == entry_device(entry) || to->state != DM_TIER_DEV_ONLINE ||
+	    READ_ONCE(to->failed) ||
 	    dm_tier_device_take_slot(to, SLOT_RESERVED, &m->to_slot))
 		return MOVE_NO_SPACE;
 	m->to = to;
@@ -417,6 +426,7 @@ static enum dm_tier_move_reason begin(struct dm_tier_move *m)
 			;
 		m->from = pool->device[entry_device(x->entry)];
 		m->from_slot = entry_slot(x->entry);
+		m->copied_at = jiffies;
 		rcu_assign_pointer(pool->active[i], m);
 		/* The map is clear, and found, before the flag is seen. */
 		smp_wmb();
@@ -480,6 +490,7 @@ static enum dm_tier_move_reason settle(struct dm_tier_move *m)
 			return MOVE_DST_WRITE_ERROR;
 		if (!idle && !flushed)
 			return MOVE_OK;
+		check_force(m);
 	}
 	return stopped(m) ? MOVE_CANCELLED : MOVE_DEADLINE;
 }
@@ -501,6 +512,7 @@ static enum dm_tier_move_reason freeze(struct dm_tier_move *m)
 	dm_tier_entry_update(dm_tier_volume_extent(m->volume, m->extent), 0, ENTRY_FROZEN);
 	spin_unlock(&pool->lock);
 	deadline = jiffies + msecs_to_jiffies(MOVE_DEADLINE_MS);
+	m->deadline = deadline;
 
 	if (dm_tier_device_drain(m->from, left_of(deadline)) ||
 	    !wait_event_timeout(pool->ops_wait, extent_idle(m), left_of(deadline)))
@@ -543,14 +555,14 @@ static void make_records(struct dm_tier_move *m)
  * Has the commit spoken?  Until it has taken the move this can still be
  * withdrawn: when the pool cannot commit, or the deadline is over.
  */
-static bool commit_over(struct dm_tier_move *m, unsigned long deadline)
+static bool commit_over(struct dm_tier_move *m)
 {
 	struct dm_tier_pool *pool = m->pool;
 	bool over;
 
 	spin_lock(&pool->lock);
 	if (m->commit == COMMIT_WAITING &&
-	    (pool->mode != MODE_RW || time_after_eq(jiffies, deadline)))
+	    (pool->mode != MODE_RW || time_after_eq(jiffies, m->deadline)))
 		__dm_tier_meta_withdraw_move(pool, m);
 	over = m->commit != COMMIT_WAITING;
 	spin_unlock(&pool->lock);
@@ -561,7 +573,6 @@ static bool commit_over(struct dm_tier_move *m, unsigned long deadline)
 static enum dm_tier_move_reason commit(struct dm_tier_move *m)
 {
 	struct dm_tier_pool *pool = m->pool;
-	unsigned long deadline = jiffies + msecs_to_jiffies(MOVE_DEADLINE_MS);
 
 	spin_lock(&pool->lock);
 	m->freeze_us = ktime_us_delta(ktime_get(), m->frozen_at);
@@ -572,7 +583,7 @@ static enum dm_tier_move_reason commit(struct dm_tier_move *m)
 	dm_tier_meta_kick(pool);
 
 	/* One in doubt is repeated until it succeeds, and so waits this. */
-	while (!wait_event_timeout(pool->move_wait, commit_over(m, deadline), HZ / 10))
+	while (!wait_event_timeout(pool->move_wait, commit_over(m), HZ / 10))
 		;
 	if (m->commit == COMMIT_DURABLE)
 		return MOVE_OK;
@@ -706,11 +717,15 @@ static int check(struct dm_tier_volume *v, u32 extent, int tier, int device)
 	struct dm_tier_pool *pool = v->pool;
 	struct dm_tier_extent *x = dm_tier_volume_extent(v, extent);
 	struct dm_tier_device *to;
+	struct dm_tier_table *t;
 
 	if (pool->mode != MODE_RW || pool->read_only)
 		return -EROFS;
 	if (extent >= v->extents)
 		return -ERANGE;
+	list_for_each_entry(t, &v->tables, list)
+		if (READ_ONCE(t->suspending))
+			return -EAGAIN;
 	if (!x || !(x->entry & ENTRY_ALLOCATED))
 		return -ENODATA;
 	if (device >= 0) {

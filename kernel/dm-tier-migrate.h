@@ -54,6 +54,8 @@ struct dm_tier_move {
 	ktime_t frozen_at;
 
 	u32 admit, copied;		/* [L] force: writes that may go on */
+	unsigned long copied_at;	/* jiffies, of the last copy */
+	unsigned long deadline;		/* jiffies, of the freeze */
 
 	struct list_head commit_list;	/* [L] meta->open_moves or ->moves */
 	struct dm_tier_record to_record, from_record;

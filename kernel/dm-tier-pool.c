@@ -357,6 +357,8 @@ static int check_members(struct dm_tier_pool *pool, struct dm_tier_pool_table *c
 			return refuse(dm_dev->name, "it is no member of the pool");
 		if (dev->state == DM_TIER_DEV_LOST)
 			return refuse(dm_dev->name, "it was given up as lost");
+		if (dev->bdev && dev->bdev != dm_dev->bdev)
+			return refuse(dm_dev->name, "a member cannot be exchanged while it is in use");
 		if (bdev_nr_sectors(dm_dev->bdev) < dm_tier_slot_sector(pool, dev->slots))
 			return refuse(dm_dev->name, "it is smaller than its record says");
 	}
@@ -686,6 +688,25 @@ static int get_features(unsigned int argc, char **argv, struct dm_tier_features 
 	return dm_tier_args_features(argc - 1, argv + 1, ret_features, ret_error);
 }
 
+/* A reload: do the devices fit to the pool that is active?  By name in the log. */
+static int check_bound(struct dm_target *ti, struct dm_tier_pool_table *c)
+{
+	struct dm_tier_pool *pool;
+	int r = 0;
+
+	mutex_lock(&registry_lock);
+	pool = find_by_meta(c->meta_dev->bdev->bd_dev);
+	if (pool && !pool->leaving) {
+		mutex_lock(&pool->admin);
+		r = check_members(pool, c);
+		mutex_unlock(&pool->admin);
+	}
+	mutex_unlock(&registry_lock);
+	if (r)
+		ti->error = "The devices do not fit to the active pool: see the line above";
+	return r;
+}
+
 static int pool_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 {
 	struct dm_tier_pool_table *c;
@@ -712,6 +733,7 @@ static int pool_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 	r = get_meta_device(ti, c, argv[0]);
 	for (i = 0; !r && i < devices; i++)
 		r = get_data_device(ti, c, argv[2 + i]);
+	r = r ?: check_bound(ti, c);
 	if (r)
 		goto err_table;
 	ti->private = c;

@@ -7,6 +7,7 @@
 #define DM_TIER_SLOW_H
 
 #include "dm-tier-io.h"
+#include "dm-tier-meta.h"
 
 /* What a step under pool->lock wants done once the lock is dropped. */
 enum next {
@@ -25,6 +26,9 @@ static inline enum next __dm_tier_io_end_with(struct dm_tier_bio *tb, blk_status
 
 static inline void __dm_tier_io_park(struct dm_tier_bio *tb, struct list_head *where)
 {
+	/* Others may need it, to end what this one waits for. */
+	dm_tier_meta_change_free(tb->table->pool, tb->spare);
+	tb->spare = NULL;
 	list_add_tail(&tb->list, where);
 }
 

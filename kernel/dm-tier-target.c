@@ -185,6 +185,9 @@ static int tier_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *erro
 	if (likely(dev)) {
 		if (op_is_write(bio_op(bio)))
 			mark_dirty(t, tb);
+		/* A device below without NOWAIT is none of the submitter's business. */
+		if (unlikely(*error == BLK_STS_NOTSUPP && (bio->bi_opf & REQ_NOWAIT)))
+			*error = BLK_STS_AGAIN;
 		if (unlikely(*error && *error != BLK_STS_AGAIN))
 			atomic64_inc(&dev->errors);
 		tb->dev = NULL;

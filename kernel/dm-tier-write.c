@@ -222,7 +222,7 @@ static bool held_by_force(struct dm_tier_bio *tb, u64 entry)
 	if (!(entry & ENTRY_FORCED))
 		return false;
 	m = dm_tier_migrate_find(tb->table->pool, tb->table->volume, tb->extent);
-	if (!m || test_bit(tb->first, m->dirty))
+	if (!m || READ_ONCE(m->stop) || test_bit(tb->first, m->dirty))
 		return false;
 	if (!m->admit)
 		return true;
