@@ -5,7 +5,8 @@
  *
  *   tierformat [-e extent_kib] [-r region_kib] [-l log_kib] META TIER:DEV...
  *
- * UUIDs are fixed (device i: all bytes i + 1), so that suites can name devices.
+ * UUIDs are fixed (device i: all bytes i + 1), so that suites can name devices. The pool's logical block is the
+ * largest of its data devices'.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -28,9 +29,11 @@ static void open_device(struct tier_format_device *device, const char *path)
 		err(1, "%s: size", path);
 }
 
-static void add_device(struct tier_format_device *device, char *word, int number)
+static void add_device(struct tier_format_pool *pool, struct tier_format_device *device, char *word,
+		       int number)
 {
 	char *path = strchr(word, ':');
+	int block_bytes;
 
 	if (!path)
 		errx(1, "%s: expected TIER:DEV", word);
@@ -38,6 +41,10 @@ static void add_device(struct tier_format_device *device, char *word, int number
 	device->tier = (uint32_t)atoi(word);
 	memset(device->uuid, number + 1, sizeof(device->uuid));
 	open_device(device, path);
+	if (ioctl(device->fd, BLKSSZGET, &block_bytes))
+		err(1, "%s: logical block", path);
+	if ((uint32_t)block_bytes > pool->logical_block_bytes)
+		pool->logical_block_bytes = (uint32_t)block_bytes;
 }
 
 int main(int argc, char **argv)
@@ -67,7 +74,7 @@ int main(int argc, char **argv)
 	memset(pool.uuid, 0xab, sizeof(pool.uuid));
 	open_device(&pool.metadata, argv[optind]);
 	for (i = optind + 1; i < argc; i++)
-		add_device(&data[pool.nr_data++], argv[i], i - optind - 1);
+		add_device(&pool, &data[pool.nr_data++], argv[i], i - optind - 1);
 	r = tier_format_pool(&pool, cause);
 	if (r)
 		errx(1, "%s (%s)", cause, strerror(-r));
