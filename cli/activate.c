@@ -3,9 +3,12 @@
 #include "activate.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "name.h"
 
@@ -165,6 +168,29 @@ enum cli_exit cli_reload_volume(struct cli *cli, const struct cli_pool *pool,
 
 #define IN_USE_NEXT	"Unmount it and end what uses it; `lsblk` and `dmsetup info` show what that is."
 
+enum cli_exit cli_need_unused(struct cli *cli, const struct tier_dm_device *device,
+			      const char *what)
+{
+	const struct timespec pause = { .tv_nsec = 100 * 1000 * 1000 };
+	char path[TIER_NAME_SIZE + 16];
+	int32_t count = 0;
+	int fd;
+
+	/* Exclusive: what is mounted or held refuses it, a mere look inside does not. */
+	snprintf(path, sizeof(path), "/dev/mapper/%s", device->name);
+	fd = open(path, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno == EBUSY)
+		return cli_failed(cli, IN_USE_NEXT, "%s is in use", what);
+	if (fd >= 0)
+		close(fd);
+	for (int tries = 0; tries < 50; tries++) {
+		if (tier_dm_open_count(device->name, &count) || !count)
+			return CLI_OK;	/* gone is not in use either */
+		nanosleep(&pause, NULL);
+	}
+	return cli_failed(cli, IN_USE_NEXT, "%s is in use: something has it open", what);
+}
+
 static enum cli_exit remove_device(struct cli *cli, const char *dm_name, const char *what)
 {
 	int r = tier_dm_remove(dm_name);
@@ -214,10 +240,12 @@ enum cli_exit cli_deactivate_pool(struct cli *cli, const struct cli_system *syst
 
 	/* Better all stay than some go, when one is in use. */
 	for (size_t i = 0; i < system->nr_devices; i++) {
-		if (!belongs(pool, &system->devices[i]) || !system->devices[i].open_count)
+		if (!belongs(pool, &system->devices[i]))
 			continue;
 		name_device(pool, &system->devices[i], what, sizeof(what));
-		return cli_failed(cli, IN_USE_NEXT, "%s is in use", what);
+		code = cli_need_unused(cli, &system->devices[i], what);
+		if (code)
+			return code;
 	}
 	for (size_t i = 0; i < system->nr_devices; i++) {
 		if (!belongs(pool, &system->devices[i]))

@@ -29,6 +29,14 @@ enum cli_exit cli_activate_volume(struct cli *cli, const struct cli_pool *pool,
 enum cli_exit cli_reload_volume(struct cli *cli, const struct cli_pool *pool,
 				const struct tier_dm_device *device, uint64_t sectors);
 
+/*
+ * Fails if someone uses the volume: it is mounted, held by another device, or
+ * stays open for some seconds (udev and scanners look into a new device and
+ * close it again).
+ */
+enum cli_exit cli_need_unused(struct cli *cli, const struct tier_dm_device *device,
+			      const char *what);
+
 enum cli_exit cli_deactivate_volume(struct cli *cli, const struct tier_dm_device *device,
 				    const char *what);
 

@@ -29,9 +29,10 @@ static enum cli_exit check(struct cli *cli, const struct cli_system *system, con
 	snprintf(target.what, sizeof(target.what), "volume %s/%s", target.pool->info.name,
 		 cli_volume_name(target.volume, name));
 	target.device = cli_volume_device(system, target.pool, target.volume->id);
-	if (target.device && target.device->open_count)
-		return cli_failed(cli, "Unmount it and end what uses it; `lsblk` shows what that is.",
-				  "%s is in use", target.what);
+	if (target.device)
+		code = cli_need_unused(cli, target.device, target.what);
+	if (code)
+		return code;
 	*ret_target = target;
 	return CLI_OK;
 }

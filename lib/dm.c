@@ -122,20 +122,35 @@ static int task_info(struct dm_task *task, struct dm_info *ret_info)
 	return 0;
 }
 
-int tier_dm_exists(const char *name, bool *ret_exists)
+static int read_info(const char *name, struct dm_info *ret_info)
 {
 	_cleanup_task_ struct dm_task *task = NULL;
-	struct dm_info info;
 	int r = task_new(DM_DEVICE_INFO, name, &task);
 
 	if (!r)
 		r = task_run(task);
-	if (!r)
-		r = task_info(task, &info);
+	return r ? r : task_info(task, ret_info);
+}
+
+int tier_dm_exists(const char *name, bool *ret_exists)
+{
+	struct dm_info info;
+	int r = read_info(name, &info);
+
 	if (r && r != -ENODEV)
 		return r;
 	*ret_exists = !r;
 	return 0;
+}
+
+int tier_dm_open_count(const char *name, int32_t *ret_count)
+{
+	struct dm_info info;
+	int r = read_info(name, &info);
+
+	if (!r)
+		*ret_count = info.open_count;
+	return r;
 }
 
 static const char *const targets[] = {

@@ -55,6 +55,9 @@ int tier_dm_list(struct tier_dm_device **ret_devices, size_t *ret_nr_devices);
 /* Whether any dm device has that name, whatever its target. */
 int tier_dm_exists(const char *name, bool *ret_exists);
 
+/* How many have it open now, udev included. */
+int tier_dm_open_count(const char *name, int32_t *ret_count);
+
 /*
  * Parameters of the live table, as `dmsetup table` prints them, and its status.
  * Neither waits for I/O. -ENODEV also if the device is not of that kind. Caller

@@ -152,6 +152,12 @@ check "a heat map" bash -c "tierctl heatmap pool0 | grep -q v-lowest"
 check "... as SVG" bash -c "tierctl heatmap --svg /run/map.svg pool0 && python3 -c '
 import xml.dom.minidom; xml.dom.minidom.parse(\"/run/map.svg\")'"
 
+# As nobody
+for command in "tps" "tvs" "tvcreate -V 16m -n x pool0" "tpremove -y pool0"; do
+	check_equal "not for everyone: $command" "5 1" \
+		"$(su nobody -s /bin/bash -c "PATH=$PATH $command" >/run/nobody 2>&1; echo $? "$(grep -c 'root' /run/nobody)")"
+done
+
 # Activation -----------------------------------------------------------------------------------
 mkfs.ext4 -q /dev/tier/pool0/auto && mount /dev/tier/pool0/auto /run/m
 cp -r /usr/bin /run/m/ 2>/dev/null
