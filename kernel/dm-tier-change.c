@@ -23,7 +23,8 @@ void dm_tier_meta_change_free(struct dm_tier_pool *pool, struct dm_tier_change *
 
 /* Credits --------------------------------------------------------------------*/
 
-bool __dm_tier_meta_reserve(struct dm_tier_pool *pool, struct dm_tier_device *dev)
+struct list_head *__dm_tier_meta_reserve(struct dm_tier_pool *pool,
+					 struct dm_tier_device *dev)
 {
 	struct dm_tier_meta *meta = pool->meta;
 
@@ -31,18 +32,21 @@ bool __dm_tier_meta_reserve(struct dm_tier_pool *pool, struct dm_tier_device *de
 
 	/* Operations block workers: those of one device must not take them all. */
 	if (dev && dev->credits >= DEVICE_OPERATIONS)
-		return false;
-	if (meta->nr_open + meta->credits >= limit ||
-	    (dev && dev->credits + dev->nr_open >= META_CREDITS / 4)) {
+		return &dev->waiters;
+	if (dev && dev->credits + dev->nr_open >= META_CREDITS / 4) {
 		/* What a failing device keeps open waits for the periodic commit. */
-		if (!dev || !READ_ONCE(dev->failed))
+		if (!READ_ONCE(dev->failed))
 			dm_tier_meta_kick(pool);
-		return false;
+		return &dev->waiters;
+	}
+	if (meta->nr_open + meta->credits >= limit) {
+		dm_tier_meta_kick(pool);
+		return &pool->credit_waiters;
 	}
 	meta->credits++;
 	if (dev)
 		dev->credits++;
-	return true;
+	return NULL;
 }
 
 void __dm_tier_meta_unreserve(struct dm_tier_pool *pool, struct dm_tier_device *dev)

@@ -172,6 +172,7 @@ struct dm_tier_device {
 	u32 hint;			/* [L] where to look for a free slot */
 	u32 credits;			/* [L] taken by operations on it ... */
 	u32 nr_open;			/* [L] ... and its slots' open changes */
+	struct list_head waiters;	/* [L] bios that wait for one of its credits */
 	struct dm_tier_change *change;	/* [L] */
 	atomic64_t errors;
 
@@ -225,6 +226,7 @@ struct dm_tier_volume {
 
 	spinlock_t flush_lock;		/* guards flushing[] against dirty, and: */
 	u32 flush_failures;
+	bool flush_lost;		/* what was not flushed is gone: tell one FLUSH */
 	u16 flushing[DM_TIER_MAX_DEVICES];	/* FLUSHes under way, per device */
 };
 
@@ -354,7 +356,7 @@ struct dm_tier_pool {
 	struct workqueue_struct *flush_wq; /* FLUSHes, which block for the devices' */
 	struct hlist_head ops[OPS_BUCKETS];	/* [L] */
 	struct list_head commit_waiters; /* [L] bios, by wait_seq */
-	struct list_head credit_waiters; /* [L] */
+	struct list_head credit_waiters; /* [L] for the pool's; devices have their own */
 	struct list_head space_waiters;	/* [L] */
 	struct dm_tier_space space[DM_TIER_MAX_DEVICES]; /* [L] scratch of a choice */
 	struct delayed_work space_work;

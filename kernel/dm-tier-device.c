@@ -26,6 +26,7 @@ struct dm_tier_device *dm_tier_device_alloc(struct dm_tier_pool *pool, u32 idx)
 	dev->idx = idx;
 	dev->pool = pool;
 	init_waitqueue_head(&dev->wait);
+	INIT_LIST_HEAD(&dev->waiters);
 	INIT_WORK(&dev->drain_work, drain_work);
 	INIT_WORK(&dev->flush_work, send_flush);
 	spin_lock_init(&dev->drain_lock);

@@ -116,6 +116,9 @@ static int flush_volume(struct dm_tier_volume *v, bool committed)
 	if (!committed)
 		r = r ?: -EIO;
 	spin_lock(&v->flush_lock);
+	if (v->flush_lost)
+		r = r ?: -EIO;
+	v->flush_lost = false;
 	if (r)
 		v->flush_failures++;
 	if (r || failures == v->flush_failures)
@@ -128,6 +131,7 @@ void dm_tier_io_forget_dirty(struct dm_tier_volume *v, u32 device, bool lost)
 {
 	spin_lock(&v->flush_lock);
 	if (test_and_clear_bit(device, &v->dirty) && lost) {
+		v->flush_lost = true;
 		v->flush_failures++;
 		WRITE_ONCE(v->flush_failed, true);
 	}

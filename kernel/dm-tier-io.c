@@ -77,8 +77,12 @@ void dm_tier_io_again(struct dm_tier_bio *tb)
 {
 	struct dm_tier_pool *pool = tb->table->pool;
 
-	queue_work(dm_tier_bio_bio(tb)->bi_opf & REQ_PREFLUSH ? pool->flush_wq : pool->io_wq,
-		   &tb->work);
+	/* These block for flushes of devices. */
+	bool flush = (dm_tier_bio_bio(tb)->bi_opf & REQ_PREFLUSH) ||
+		     (tb->stage == BIO_SLOW && tb->fua &&
+		      READ_ONCE(tb->table->volume->flush_failed));
+
+	queue_work(flush ? pool->flush_wq : pool->io_wq, &tb->work);
 }
 
 void dm_tier_io_requeue(struct dm_tier_pool *pool, struct list_head *parked)
@@ -105,6 +109,26 @@ enum next __dm_tier_io_park_uncertain(struct dm_tier_bio *tb, struct list_head *
 	return NEXT_PARKED;
 }
 
+/* pool->lock held. */
+static void take_credit_waiters(struct dm_tier_pool *pool, struct list_head *ready)
+{
+	u32 i;
+
+	list_splice_tail_init(&pool->credit_waiters, ready);
+	for (i = 0; i < DM_TIER_MAX_DEVICES; i++)
+		list_splice_tail_init(&pool->device[i]->waiters, ready);
+}
+
+void dm_tier_io_kick_credits(struct dm_tier_pool *pool)
+{
+	LIST_HEAD(ready);
+
+	spin_lock(&pool->lock);
+	take_credit_waiters(pool, &ready);
+	spin_unlock(&pool->lock);
+	dm_tier_io_requeue(pool, &ready);
+}
+
 void dm_tier_io_committed(struct dm_tier_pool *pool, u64 durable_seq)
 {
 	struct dm_tier_bio *tb, *next;
@@ -114,7 +138,7 @@ void dm_tier_io_committed(struct dm_tier_pool *pool, u64 durable_seq)
 	list_for_each_entry_safe(tb, next, &pool->commit_waiters, list)
 		if (tb->wait_seq <= durable_seq)
 			list_move_tail(&tb->list, &ready);
-	list_splice_tail_init(&pool->credit_waiters, &ready);
+	take_credit_waiters(pool, &ready);
 	if (!list_empty(&pool->freeing))
 		mod_delayed_work(pool->io_wq, &pool->free_work, 0);
 	spin_unlock(&pool->lock);
@@ -138,7 +162,7 @@ void dm_tier_io_kick_all(struct dm_tier_pool *pool)
 
 	spin_lock(&pool->lock);
 	list_splice_tail_init(&pool->commit_waiters, &ready);
-	list_splice_tail_init(&pool->credit_waiters, &ready);
+	take_credit_waiters(pool, &ready);
 	list_splice_tail_init(&pool->space_waiters, &ready);
 	list_for_each_entry(m, &pool->moves, list)
 		list_splice_tail_init(&m->parked, &ready);
@@ -181,14 +205,16 @@ enum next __dm_tier_io_op_begin(struct dm_tier_bio *tb, u64 entry)
 	struct dm_tier_volume *v = tb->table->volume;
 	struct dm_tier_pool *pool = v->pool;
 	struct dm_tier_device *dev = pool->device[entry_device(entry)];
+	struct list_head *waiters;
 	struct dm_tier_op *other = conflict(v, tb->extent, tb->first, tb->last);
 
 	if (other) {
 		__dm_tier_io_park(tb, &other->waiters);
 		return NEXT_PARKED;
 	}
-	if (!__dm_tier_meta_reserve(pool, dev)) {
-		__dm_tier_io_park(tb, &pool->credit_waiters);
+	waiters = __dm_tier_meta_reserve(pool, dev);
+	if (waiters) {
+		__dm_tier_io_park(tb, waiters);
 		return NEXT_PARKED;
 	}
 	tb->op.volume = v;
@@ -206,13 +232,16 @@ enum next __dm_tier_io_op_begin(struct dm_tier_bio *tb, u64 entry)
 void __dm_tier_io_op_end(struct dm_tier_bio *tb, struct list_head *ready)
 {
 	struct dm_tier_pool *pool = tb->table->pool;
+	struct dm_tier_device *dev = pool->device[tb->op.device];
 
 	hlist_del(&tb->op.node);
 	list_splice_tail_init(&tb->op.waiters, ready);
 	/* A credit for one; a commit is for all. */
+	if (!list_empty(&dev->waiters))
+		list_move_tail(dev->waiters.next, ready);
 	if (!list_empty(&pool->credit_waiters))
 		list_move_tail(pool->credit_waiters.next, ready);
-	__dm_tier_meta_unreserve(pool, pool->device[tb->op.device]);
+	__dm_tier_meta_unreserve(pool, dev);
 }
 
 void dm_tier_io_ops_ended(struct dm_tier_pool *pool, struct list_head *ready)

@@ -309,6 +309,10 @@ static u64 flush_deps(struct dm_tier_pool *pool, u64 deps)
 	unsigned long late = jiffies + FLUSH_LATE;
 	u32 i;
 
+	/* Of a device that was given up nothing is read again. */
+	for (i = 0; i < DM_TIER_MAX_DEVICES; i++)
+		if (!dm_tier_device_is_member(pool->device[i]))
+			deps &= ~(1ULL << i);
 	for (i = 0; i < DM_TIER_MAX_DEVICES; i++)
 		if (deps & (1ULL << i))
 			ticket[i] = dm_tier_device_flush_request(pool->device[i]);
@@ -571,6 +575,7 @@ static void commit_work(struct work_struct *work)
 
 	commit(meta, true);
 	probe_failed(meta->pool);
+	dm_tier_io_kick_credits(meta->pool);
 	if (!READ_ONCE(meta->stopped))
 		queue_delayed_work(meta->wq, &meta->commit_work, COMMIT_PERIOD);
 }

@@ -60,7 +60,7 @@ struct dm_tier_meta {
 	u32 prev_crc;
 	u64 incarnation;
 	u64 since_tail;			/* blocks from the oldest that is needed up to position */
-	u64 since_ckpt;			/* blocks from where the newest checkpoint's replay starts */
+	u64 since_ckpt;			/* blocks that a replay from the newest checkpoint reads */
 	u64 dropped_seq;		/* the latest commit that lost a flush */
 	struct list_head open_moves;	/* frozen, ready to be committed */
 	bool idle_commit;		/* an empty commit is owed */
@@ -103,8 +103,12 @@ void dm_tier_meta_free(struct dm_tier_pool *pool);
 int dm_tier_meta_rw(struct block_device *bdev, blk_opf_t opf, u64 block, void *buffer,
 		    u32 count);
 
-/* Under pool->lock.  reserve: false = none left now.  @dev may be NULL. */
-bool __dm_tier_meta_reserve(struct dm_tier_pool *pool, struct dm_tier_device *dev);
+/*
+ * Under pool->lock.  reserve: NULL, or there is none now: the list of the bios
+ * that wait for one.  @dev may be NULL.
+ */
+struct list_head *__dm_tier_meta_reserve(struct dm_tier_pool *pool,
+					 struct dm_tier_device *dev);
 void __dm_tier_meta_unreserve(struct dm_tier_pool *pool, struct dm_tier_device *dev);
 
 /* alloc: NULL only if @gfp does not wait.  free: NULL is fine. */

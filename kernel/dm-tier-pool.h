@@ -10,6 +10,8 @@
 /* The RAM pool of a pool device, counted, or NULL. */
 struct dm_tier_pool *dm_tier_pool_find(struct mapped_device *md);
 void dm_tier_pool_get(struct dm_tier_pool *pool);
+/* A pool for a table whose devices are open, not loaded yet, or ERR_PTR. */
+struct dm_tier_pool *dm_tier_pool_alloc(struct dm_tier_pool_table *c);
 /* May sleep; never from a work of the pool's own queues. */
 void dm_tier_pool_put(struct dm_tier_pool *pool);
 
@@ -36,6 +38,10 @@ void dm_tier_pool_fold_counters(struct dm_tier_pool *pool);
 void dm_tier_pool_check_low_water(struct dm_tier_pool *pool, u32 tier);
 
 extern struct target_type dm_tier_pool_target;
+
+/* dm-tier-status.c */
+void dm_tier_status_info(struct dm_tier_pool *pool, char *result, unsigned int maxlen);
+void dm_tier_status_table(struct dm_tier_pool_table *c, char *result, unsigned int maxlen);
 
 /* dm-tier-message.c: with the contract of target_type.message. */
 int dm_tier_pool_message(struct dm_tier_pool *pool, unsigned int argc, char **argv,

@@ -87,14 +87,16 @@ static enum next allocate(struct dm_tier_bio *tb, struct dm_tier_extent *x,
 	struct dm_tier_volume *v = tb->table->volume;
 	struct dm_tier_pool *pool = v->pool;
 	struct dm_tier_device *dev;
+	struct list_head *waiters;
 	u32 slot;
 	int idx = __dm_tier_io_place(pool, v->placement, v->tiers);
 
 	if (idx < 0)
 		return wait_for_space(tb);
 	dev = pool->device[idx];
-	if (!__dm_tier_meta_reserve(pool, dev)) {
-		__dm_tier_io_park(tb, &pool->credit_waiters);
+	waiters = __dm_tier_meta_reserve(pool, dev);
+	if (waiters) {
+		__dm_tier_io_park(tb, waiters);
 		return NEXT_PARKED;
 	}
 	if (WARN_ON_ONCE(dm_tier_device_take_slot(dev, SLOT_OWNED, &slot))) {

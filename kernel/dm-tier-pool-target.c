@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The target `tier-pool` and the life of struct dm_tier_pool: the registry,
+ * binding a table to it, modes and events.
+ *
+ * The RAM pool is made by the first preresume of a table and lives until that
+ * table's last successor is destroyed and no volume's table holds it.  A
+ * reload binds the new table in its preresume; the old one's dtr, which comes
+ * later, waits for I/O to devices that only it held.
+ */
+#include <linux/cpu.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include "dm-tier-device.h"
+#include "dm-tier-io.h"
+#include "dm-tier-meta.h"
+#include "dm-tier-migrate.h"
+#include "dm-tier-pool.h"
+#include "dm-tier-volume.h"
+
+/* Registry -------------------------------------------------------------------*/
+
+static DEFINE_MUTEX(registry_lock);
+static LIST_HEAD(registry);		/* pools that are bound */
+
+static struct dm_tier_pool *find_by_meta(dev_t meta_dev)
+{
+	struct dm_tier_pool *pool;
+
+	list_for_each_entry(pool, &registry, list)
+		if (pool->meta_dev == meta_dev)
+			return pool;
+	return NULL;
+}
+
+struct dm_tier_pool *dm_tier_pool_find(struct mapped_device *md)
+{
+	struct dm_tier_pool *pool, *found = NULL;
+
+	mutex_lock(&registry_lock);
+	list_for_each_entry(pool, &registry, list)
+		if (pool->md == md && !pool->leaving)
+			found = pool;
+	if (found)
+		dm_tier_pool_get(found);
+	mutex_unlock(&registry_lock);
+	return found;
+}
+
+/* Binding --------------------------------------------------------------------*/
+
+static int refuse(const char *name, const char *why)
+{
+	DMERR("%s: %s", name, why);
+	return -EINVAL;
+}
+
+static struct dm_tier_device *find_record(struct dm_tier_pool *pool, const u8 *uuid)
+{
+	u32 i;
+
+	for (i = 0; i < DM_TIER_MAX_DEVICES; i++)
+		if (pool->device[i]->present &&
+		    !memcmp(pool->device[i]->uuid, uuid, 16))
+			return pool->device[i];
+	return NULL;
+}
+
+static struct dm_dev *find_member(struct dm_tier_pool_table *c, const u8 *uuid)
+{
+	u32 i;
+
+	for (i = 0; i < c->nr_devices; i++)
+		if (!memcmp(c->devices[i].label.device_uuid, uuid, 16))
+			return c->devices[i].dev;
+	return NULL;
+}
+
+/* Do the table's devices and the records fit together? */
+static int check_members(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
+{
+	char uuid[DM_TIER_UUID_CHARS];
+	u32 i;
+
+	for (i = 0; i < c->nr_devices; i++) {
+		struct dm_tier_device *dev = find_record(pool, c->devices[i].label.device_uuid);
+		struct dm_dev *dm_dev = c->devices[i].dev;
+
+		if (!dev)
+			return refuse(dm_dev->name, "it is no member of the pool");
+		if (dev->state == DM_TIER_DEV_LOST)
+			return refuse(dm_dev->name, "it was given up as lost");
+		if (dev->bdev && dev->bdev != dm_dev->bdev)
+			return refuse(dm_dev->name,
+				      "a member cannot be exchanged while it is in use");
+		if (bdev_nr_sectors(dm_dev->bdev) < dm_tier_slot_sector(pool, dev->slots))
+			return refuse(dm_dev->name, "it is smaller than its record says");
+	}
+	for (i = 0; i < DM_TIER_MAX_DEVICES; i++) {
+		struct dm_tier_device *dev = pool->device[i];
+
+		if (!dev->present || dev->state == DM_TIER_DEV_LOST ||
+		    dev->state == DM_TIER_DEV_NEW || c->features.partial ||
+		    find_member(c, dev->uuid))
+			continue;
+		dm_tier_format_uuid(dev->uuid, uuid);
+		DMERR("device %u (%s) is missing", i, uuid);
+		return -ENODEV;
+	}
+	return 0;
+}
+
+/* A new device that has come is online from now on; may sleep. */
+static void bring_online(struct dm_tier_device *dev)
+{
+	struct dm_tier_pool *pool = dev->pool;
+	struct dm_tier_change *spare = dm_tier_meta_change_alloc(pool, GFP_NOIO);
+
+	spin_lock(&pool->lock);
+	__dm_tier_meta_touch_device(dev, &spare);
+	dev->state = DM_TIER_DEV_ONLINE;
+	spin_unlock(&pool->lock);
+	dm_tier_meta_change_free(pool, spare);
+}
+
+/* Switches to the table's devices and makes it the bound one; admin held. */
+static void bind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
+{
+	u32 i;
+
+	for (i = 0; i < DM_TIER_MAX_DEVICES; i++) {
+		struct dm_tier_device *dev = pool->device[i];
+		struct dm_dev *dm_dev = dev->present ? find_member(c, dev->uuid) : NULL;
+
+		WRITE_ONCE(dev->bdev, dm_dev ? dm_dev->bdev : NULL);
+		if (dm_dev && dev->state == DM_TIER_DEV_NEW && !pool->read_only)
+			bring_online(dev);
+	}
+	spin_lock(&pool->lock);
+	pool->features = c->features;
+	spin_unlock(&pool->lock);
+	mutex_lock(&pool->bound_lock);
+	pool->bound = c;
+	mutex_unlock(&pool->bound_lock);
+	c->pool = pool;
+}
+
+/* Another table of this pool device is bound: takes its place. */
+static int rebind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
+{
+	int r;
+
+	if (pool->md != dm_table_get_md(c->ti->table))
+		return refuse(c->meta_dev->name, "it belongs to another active pool");
+	if (memcmp(pool->meta->super.uuid, c->super.uuid, 16))
+		return refuse(c->meta_dev->name, "it holds another pool now");
+	if (pool->read_only != c->features.read_only)
+		return refuse(c->meta_dev->name,
+			      "read_only cannot change while the pool is active");
+	mutex_lock(&pool->admin);
+	r = check_members(pool, c);
+	if (!r) {
+		dm_tier_pool_get(pool);
+		bind(pool, c);
+	}
+	mutex_unlock(&pool->admin);
+	if (!r)
+		dm_tier_io_kick_space(pool);
+	return r;
+}
+
+/* One pool, one set of metadata, one RAM pool: registry_lock held. */
+static bool active_elsewhere(struct dm_tier_pool_table *c)
+{
+	struct dm_tier_pool *pool;
+
+	list_for_each_entry(pool, &registry, list)
+		if (pool->md == dm_table_get_md(c->ti->table) ||
+		    !memcmp(pool->meta->super.uuid, c->super.uuid, 16))
+			return true;
+	return false;
+}
+
+static int bind_new(struct dm_tier_pool_table *c)
+{
+	struct dm_tier_pool *pool = dm_tier_pool_alloc(c);
+	const char *error = NULL;
+	int r;
+
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	r = dm_tier_load(pool, c->meta_dev->bdev, &c->super, &error);
+	if (r) {
+		DMERR("%s: %s", c->meta_dev->name, error ?: "loading failed");
+		dm_tier_pool_put(pool);
+		return r;
+	}
+	r = check_members(pool, c);
+	if (r) {
+		dm_tier_pool_put(pool);
+		return r;
+	}
+	mutex_lock(&pool->admin);
+	bind(pool, c);
+	mutex_unlock(&pool->admin);
+	list_add_tail(&pool->list, &registry);
+	dm_tier_meta_start(pool);
+	return 0;
+}
+
+static int pool_preresume(struct dm_target *ti)
+{
+	struct dm_tier_pool_table *c = ti->private;
+	struct dm_tier_pool *pool;
+	int r = 0;
+
+	mutex_lock(&registry_lock);
+	pool = find_by_meta(c->meta_dev->bdev->bd_dev);
+	if (!pool && c->pool)
+		r = -ENODEV;
+	else if (!pool && active_elsewhere(c))
+		r = refuse(c->meta_dev->name, "the pool is active with other metadata");
+	else if (!pool)
+		r = bind_new(c);
+	else if (pool->leaving)
+		r = -EBUSY;
+	else if (pool->bound != c)
+		r = rebind(pool, c);
+	mutex_unlock(&registry_lock);
+	return r;
+}
+
+static void pool_resume(struct dm_target *ti)
+{
+	struct dm_tier_pool_table *c = ti->private;
+
+	dm_tier_migrate_enable(c->pool, true);
+}
+
+static void pool_presuspend(struct dm_target *ti)
+{
+	struct dm_tier_pool_table *c = ti->private;
+
+	if (!c->pool || c->pool->bound != c)
+		return;
+	dm_tier_migrate_enable(c->pool, false);
+	dm_tier_migrate_stop(c->pool, NULL, NULL, 0, MOVE_SUSPENDED);
+	dm_tier_migrate_wait(c->pool, NULL, NULL, 0);
+}
+
+static void pool_postsuspend(struct dm_target *ti)
+{
+	struct dm_tier_pool_table *c = ti->private;
+
+	/* One try; what fails stays open and is tried again. */
+	if (c->pool && c->pool->bound == c && !c->pool->read_only)
+		dm_tier_meta_commit_once(c->pool);
+}
+
+/*
+ * The bound table goes, and no other takes its place: the pool is over.  It is
+ * marked as leaving.
+ */
+static void unbind(struct dm_tier_pool *pool)
+{
+	u32 i;
+
+	mutex_lock(&pool->admin);
+	dm_tier_migrate_enable(pool, false);
+	dm_tier_migrate_stop(pool, NULL, NULL, 0, MOVE_SUSPENDED);
+	dm_tier_migrate_wait(pool, NULL, NULL, 0);
+	dm_tier_meta_stop(pool);
+	if (!pool->read_only && !dm_tier_meta_commit_once(pool))
+		dm_tier_meta_checkpoint(pool, true);
+	dm_tier_pool_set_mode(pool, MODE_FAIL);
+	/*
+	 * Before frozen extents are released: a move in doubt may be on disk, so
+	 * nothing may be written to either of its slots any more.
+	 */
+	for (i = 0; i < DM_TIER_MAX_DEVICES; i++)
+		dm_tier_device_detach(pool->device[i], MAX_SCHEDULE_TIMEOUT);
+	dm_tier_meta_abandon(pool);
+	mutex_lock(&pool->bound_lock);
+	pool->bound = NULL;
+	mutex_unlock(&pool->bound_lock);
+	mutex_unlock(&pool->admin);
+	cancel_work_sync(&pool->event_work);
+
+	/* Only now may its devices be activated again. */
+	mutex_lock(&registry_lock);
+	list_del_init(&pool->list);
+	mutex_unlock(&registry_lock);
+}
+
+/* An old table goes: waits for I/O to devices that only it held. */
+static void release_devices(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
+{
+	u32 i;
+
+	for (i = 0; i < c->nr_devices; i++) {
+		struct dm_tier_device *dev;
+
+		mutex_lock(&pool->admin);
+		dev = find_record(pool, c->devices[i].label.device_uuid);
+		mutex_unlock(&pool->admin);
+		if (!dev || READ_ONCE(dev->bdev) == c->devices[i].dev->bdev)
+			continue;
+		dm_tier_device_drain(dev, MAX_SCHEDULE_TIMEOUT);
+		wait_event(dev->wait, !atomic_read(&dev->jobs));
+	}
+}
+
+/* Tables ---------------------------------------------------------------------*/
+
+static void table_free(struct dm_target *ti, struct dm_tier_pool_table *c)
+{
+	u32 i;
+
+	for (i = 0; i < c->nr_devices; i++)
+		dm_put_device(ti, c->devices[i].dev);
+	if (c->meta_dev)
+		dm_put_device(ti, c->meta_dev);
+	kfree(c);
+}
+
+static void pool_dtr(struct dm_target *ti)
+{
+	struct dm_tier_pool_table *c = ti->private;
+	struct dm_tier_pool *pool = c->pool;
+	bool last = false;
+
+	if (pool) {
+		/* In one hold: another table may be taking our place. */
+		mutex_lock(&registry_lock);
+		last = pool->bound == c;
+		if (last)
+			pool->leaving = true;
+		mutex_unlock(&registry_lock);
+	}
+	if (last)
+		unbind(pool);
+	else if (pool)
+		release_devices(pool, c);
+	if (pool)
+		dm_tier_pool_put(pool);
+	table_free(ti, c);
+}
+
+static const char *check_label(struct dm_tier_pool_table *c, struct dm_dev *dev,
+			       struct dm_tier_label *ret_label)
+{
+	int r = dm_tier_read_label(dev->bdev, ret_label);
+
+	if (r)
+		return r == -EBADMSG ? "A data device has no label: it is not of this pool" :
+				       "Reading a data device's label failed";
+	if (memcmp(ret_label->pool_uuid, c->super.uuid, 16))
+		return "A data device belongs to another pool";
+	if (find_member(c, ret_label->device_uuid))
+		return "A data device is given twice";
+	if (bdev_is_zoned(dev->bdev))
+		return "Zoned data devices are not supported";
+	if (bdev_logical_block_size(dev->bdev) > c->super.logical_block_bytes)
+		return "A data device has larger logical blocks than the pool";
+	return NULL;
+}
+
+static int get_data_device(struct dm_target *ti, struct dm_tier_pool_table *c,
+			   const char *path)
+{
+	struct dm_tier_label label;
+	const char *error;
+	struct dm_dev *dev;
+	int r = dm_get_device(ti, path, dm_table_get_mode(ti->table), &dev);
+
+	if (r) {
+		ti->error = "No such data device";
+		DMERR("%s: cannot be opened", path);
+		return r;
+	}
+	error = check_label(c, dev, &label);
+	if (error) {
+		ti->error = (char *)error;
+		DMERR("%s: %s", path, error);
+		dm_put_device(ti, dev);
+		return -EINVAL;
+	}
+	c->devices[c->nr_devices].dev = dev;
+	c->devices[c->nr_devices].label = label;
+	c->nr_devices++;
+	return 0;
+}
+
+static int get_meta_device(struct dm_target *ti, struct dm_tier_pool_table *c,
+			   const char *path)
+{
+	u32 place;
+	int r = dm_get_device(ti, path, dm_table_get_mode(ti->table), &c->meta_dev);
+
+	if (r) {
+		ti->error = "No such metadata device";
+		return r;
+	}
+	r = dm_tier_read_super(c->meta_dev->bdev, &c->super, &place, NULL);
+	if (r == -EBADMSG)
+		ti->error = "The metadata device is not formatted: see tpcreate(8)";
+	else if (r == -EPROTONOSUPPORT)
+		ti->error = "The metadata have a newer format than this module";
+	else if (r)
+		ti->error = "Reading the superblock failed";
+	if (r)
+		return r;
+	if (ti->begin || ti->len != c->super.extent_sectors) {
+		ti->error = "A pool's table is 0 <extent sectors>";
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Nothing, or their number and then as many words. */
+static int get_features(unsigned int argc, char **argv, struct dm_tier_features *ret_features,
+			const char **ret_error)
+{
+	u64 count;
+
+	if (!argc)
+		return dm_tier_args_features(0, argv, ret_features, ret_error);
+	if (dm_tier_args_u64(argv[0], 0, U32_MAX, &count) || count != argc - 1) {
+		*ret_error = "The number of feature arguments is wrong";
+		return -EINVAL;
+	}
+	return dm_tier_args_features(argc - 1, argv + 1, ret_features, ret_error);
+}
+
+/* A reload: do the devices fit to the pool that is active?  By name in the log. */
+static int check_bound(struct dm_target *ti, struct dm_tier_pool_table *c)
+{
+	struct dm_tier_pool *pool;
+	int r = 0;
+
+	mutex_lock(&registry_lock);
+	pool = find_by_meta(c->meta_dev->bdev->bd_dev);
+	if (pool)
+		dm_tier_pool_get(pool);
+	mutex_unlock(&registry_lock);
+	if (!pool)
+		return 0;
+	mutex_lock(&pool->admin);
+	if (pool->bound)
+		r = check_members(pool, c);
+	mutex_unlock(&pool->admin);
+	dm_tier_pool_put(pool);
+	if (r)
+		ti->error = "The devices do not fit to the active pool: see the line above";
+	return r;
+}
+
+static int pool_ctr(struct dm_target *ti, unsigned int argc, char **argv)
+{
+	struct dm_tier_pool_table *c;
+	const char *error = NULL;
+	u64 devices, i;
+	int r;
+
+	if (argc < 3 || dm_tier_args_u64(argv[1], 1, DM_TIER_MAX_DEVICES, &devices) ||
+	    argc < 2 + devices) {
+		ti->error = "Expected <metadata dev> <#devs> <dev>... [<#features> ...]";
+		return -EINVAL;
+	}
+	c = kzalloc(sizeof(*c), GFP_KERNEL);
+	if (!c) {
+		ti->error = "No memory for the table";
+		return -ENOMEM;
+	}
+	c->ti = ti;
+	r = get_features(argc - 2 - devices, argv + 2 + devices, &c->features, &error);
+	if (r) {
+		ti->error = (char *)error;
+		goto err_table;
+	}
+	r = get_meta_device(ti, c, argv[0]);
+	for (i = 0; !r && i < devices; i++)
+		r = get_data_device(ti, c, argv[2 + i]);
+	r = r ?: check_bound(ti, c);
+	if (r)
+		goto err_table;
+	ti->private = c;
+	ti->num_flush_bios = 1;
+	ti->flush_supported = true;
+	return 0;
+
+err_table:
+	table_free(ti, c);
+	return r;
+}
+
+static int pool_map(struct dm_target *ti, struct bio *bio)
+{
+	/* Volumes have the data; udev and others may still send a FLUSH. */
+	if (bio->bi_opf & REQ_PREFLUSH && !bio_sectors(bio)) {
+		bio_endio(bio);
+		return DM_MAPIO_SUBMITTED;
+	}
+	return DM_MAPIO_KILL;
+}
+
+/* The target -----------------------------------------------------------------*/
+
+static void pool_status(struct dm_target *ti, status_type_t type, unsigned int status_flags,
+			char *result, unsigned int maxlen)
+{
+	struct dm_tier_pool_table *c = ti->private;
+
+	switch (type) {
+	case STATUSTYPE_INFO:
+		/* A table that was never resumed has nothing to tell. */
+		if (c->pool)
+			dm_tier_status_info(c->pool, result, maxlen);
+		else
+			strscpy(result, "fail", maxlen);
+		break;
+	case STATUSTYPE_TABLE:
+		dm_tier_status_table(c, result, maxlen);
+		break;
+	case STATUSTYPE_IMA:
+		*result = '\0';
+		break;
+	}
+}
+
+static int pool_message(struct dm_target *ti, unsigned int argc, char **argv, char *result,
+			unsigned int maxlen)
+{
+	struct dm_tier_pool_table *c = ti->private;
+
+	if (!c->pool || c->pool->bound != c)
+		return -ENODEV;
+	return dm_tier_pool_message(c->pool, argc, argv, result, maxlen);
+}
+
+static int pool_iterate_devices(struct dm_target *ti, iterate_devices_callout_fn fn,
+				void *data)
+{
+	struct dm_tier_pool_table *c = ti->private;
+	u32 i;
+	int r = 0;
+
+	for (i = 0; !r && i < c->nr_devices; i++)
+		r = fn(ti, c->devices[i].dev, DM_TIER_DATA_SECTOR, ti->len, data);
+	return r;
+}
+
+static void pool_io_hints(struct dm_target *ti, struct queue_limits *limits)
+{
+	struct dm_tier_pool_table *c = ti->private;
+
+	limits->logical_block_size = c->super.logical_block_bytes;
+	limits->physical_block_size = max(limits->physical_block_size,
+					  limits->logical_block_size);
+	limits->io_min = max(limits->io_min, limits->physical_block_size);
+}
+
+struct target_type dm_tier_pool_target = {
+	.name = "tier-pool",
+	.version = { 1, 0, 0 },
+	.features = DM_TARGET_SINGLETON | DM_TARGET_NOWAIT,
+	.module = THIS_MODULE,
+	.ctr = pool_ctr,
+	.dtr = pool_dtr,
+	.map = pool_map,
+	.presuspend = pool_presuspend,
+	.presuspend_undo = pool_resume,
+	.postsuspend = pool_postsuspend,
+	.preresume = pool_preresume,
+	.resume = pool_resume,
+	.status = pool_status,
+	.message = pool_message,
+	.iterate_devices = pool_iterate_devices,
+	.io_hints = pool_io_hints,
+};
