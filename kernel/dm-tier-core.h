@@ -269,6 +269,7 @@ struct dm_tier_op {
 /* Per-bio data: the first three fields are set on every path. */
 struct dm_tier_bio {
 	struct dm_tier_device *dev;	/* whose in-flight count it holds, or NULL */
+	struct dm_tier_extent *x;	/* while dev is set */
 	u8 epoch;
 	u8 stage;
 	u16 first, last;		/* regions, of a write */

@@ -60,7 +60,7 @@ void dm_tier_heat_flush_line(struct dm_tier_heat_line *line, u64 generation);
  */
 static inline void dm_tier_heat_count(struct dm_tier_heat *heat,
 				      struct dm_tier_counters *counters,
-				      u32 volume, u32 extent, u64 generation,
+				      u32 volume, u32 extent, const u64 *generation,
 				      bool write, u64 sector, u32 sectors)
 {
 	struct dm_tier_heat_line *line =
@@ -72,7 +72,7 @@ static inline void dm_tier_heat_count(struct dm_tier_heat *heat,
 		return;
 	}
 	if (unlikely(line->counters != counters)) {
-		dm_tier_heat_flush_line(line, generation);
+		dm_tier_heat_flush_line(line, READ_ONCE(*generation));
 		line->counters = counters;
 		line->next_sector = ~0ULL;
 	}

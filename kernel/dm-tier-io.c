@@ -292,7 +292,7 @@ void dm_tier_io_count(struct dm_tier_bio *tb, struct dm_tier_extent *x)
 	preempt_disable();
 	dm_tier_heat_count(this_cpu_ptr(t->pool->heat),
 			   dm_tier_extent_counters(x, tb->extent), t->volume->id,
-			   tb->extent, READ_ONCE(t->pool->counter_generation),
+			   tb->extent, &t->pool->counter_generation,
 			   op_is_write(bio_op(bio)),
 			   dm_target_offset(t->ti, bio->bi_iter.bi_sector), tb->uncounted);
 	preempt_enable();
@@ -354,6 +354,7 @@ enum mapped dm_tier_io_submit_mapped(struct dm_tier_bio *tb, struct dm_tier_exte
 	dm_tier_meta_change_free(pool, tb->spare);
 	tb->spare = NULL;
 	tb->dev = dev;
+	tb->x = x;
 	tb->epoch = epoch;
 	tb->stage = tb->fua ? BIO_FUA_DATA : BIO_FAST;
 	dm_tier_io_submit_to(tb, bdev, entry_slot(entry));

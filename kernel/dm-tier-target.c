@@ -69,7 +69,7 @@ static int map_slow(struct dm_tier_table *t, struct bio *bio, struct dm_tier_bio
 	if (x)
 		dm_tier_heat_count(this_cpu_ptr(pool->heat),
 				   dm_tier_extent_counters(x, tb->extent), t->volume->id,
-				   tb->extent, READ_ONCE(pool->counter_generation),
+				   tb->extent, &pool->counter_generation,
 				   op_is_write(bio_op(bio)), sector, sectors);
 	if (sectors > room)
 		dm_tier_heat_cut(this_cpu_ptr(pool->heat), t->volume->id, sector,
@@ -89,11 +89,11 @@ static int tier_map(struct dm_target *ti, struct bio *bio)
 	struct dm_tier_pool *pool = t->pool;
 	struct dm_tier_bio *tb = dm_per_bio_data(bio, sizeof(*tb));
 	sector_t sector = dm_target_offset(ti, bio->bi_iter.bi_sector);
-	u64 entry, want = ENTRY_ALLOCATED, never = ENTRY_FROZEN, offset, room;
+	u64 entry, want = ENTRY_ALLOCATED, never = ENTRY_FROZEN, mask, offset, last;
 	struct dm_tier_device *dev;
 	struct block_device *bdev;
 	struct dm_tier_extent *x;
-	u32 sectors = bio_sectors(bio), epoch;
+	u32 sectors = bio_sectors(bio), epoch, extent, first;
 	bool write = false;
 
 	tb->dev = NULL;
@@ -110,24 +110,30 @@ static int tier_map(struct dm_target *ti, struct bio *bio)
 		return map_special(t, bio, tb, sector);
 	}
 
-	offset = sector & ((1ULL << pool->extent_shift) - 1);
-	room = (1ULL << pool->extent_shift) - offset;
-	if (unlikely(sectors > room)) {
-		sectors = room;
-		dm_accept_partial_bio(bio, room);
+	mask = (1ULL << pool->extent_shift) - 1;
+	offset = sector & mask;
+	last = offset + sectors - 1;
+	if (unlikely(last > mask)) {
+		last = mask;
+		sectors = mask + 1 - offset;
+		dm_accept_partial_bio(bio, sectors);
 	}
-	tb->extent = sector >> pool->extent_shift;
-	tb->first = offset >> pool->region_shift;
-	tb->last = (offset + sectors - 1) >> pool->region_shift;
+	/* Locals: what is in *tb would be read again after each barrier. */
+	extent = sector >> pool->extent_shift;
+	first = offset >> pool->region_shift;
+	last >>= pool->region_shift;
+	tb->extent = extent;
+	tb->first = first;
+	tb->last = last;
 
 	preempt_disable();
-	x = dm_tier_volume_extent(v, tb->extent);
+	x = dm_tier_volume_extent(v, extent);
 	if (unlikely(!x))
 		goto slow;
 	for (;;) {
 		entry = READ_ONCE(x->entry);
 		if (unlikely((entry & (want | never)) != want) ||
-		    !dm_tier_regions_valid(x, entry, tb->first, tb->last))
+		    !dm_tier_regions_valid(x, entry, first, last))
 			goto slow;
 		dev = pool->device[entry_device(entry)];
 		epoch = dm_tier_device_get(dev);
@@ -137,9 +143,8 @@ static int tier_map(struct dm_target *ti, struct bio *bio)
 	}
 	bdev = READ_ONCE(dev->bdev);
 	this_cpu_add(dev->inflight->sectors, sectors);
-	dm_tier_heat_count(this_cpu_ptr(pool->heat), dm_tier_extent_counters(x, tb->extent),
-			   v->id, tb->extent, READ_ONCE(pool->counter_generation), write,
-			   sector, sectors);
+	dm_tier_heat_count(this_cpu_ptr(pool->heat), dm_tier_extent_counters(x, extent),
+			   v->id, extent, &pool->counter_generation, write, sector, sectors);
 	preempt_enable();
 
 	if (unlikely(!bdev || (write && pool->read_only))) {
@@ -148,6 +153,7 @@ static int tier_map(struct dm_target *ti, struct bio *bio)
 		return DM_MAPIO_KILL;
 	}
 	tb->dev = dev;
+	tb->x = x;
 	tb->epoch = epoch;
 	bio_set_dev(bio, bdev);
 	bio->bi_iter.bi_sector = dm_tier_slot_sector(pool, entry_slot(entry)) + offset;
@@ -161,18 +167,17 @@ slow:
 static void mark_dirty(struct dm_tier_table *t, struct dm_tier_bio *tb)
 {
 	struct dm_tier_volume *v = t->volume;
-	struct dm_tier_extent *x;
 	struct dm_tier_move *m;
 
 	if (!test_bit(tb->dev->idx, &v->dirty))
 		set_bit(tb->dev->idx, &v->dirty);
+	/* If the flag comes up only now, the move's copies begin after this write ended. */
+	if (likely(!(READ_ONCE(tb->x->entry) & ENTRY_MIGRATING)))
+		return;
 	rcu_read_lock();
-	x = dm_tier_volume_extent(v, tb->extent);
-	if (READ_ONCE(x->entry) & ENTRY_MIGRATING) {
-		m = dm_tier_migrate_find(t->pool, v, tb->extent);
-		if (m)
-			dm_tier_migrate_mark(m, tb->first, tb->last);
-	}
+	m = dm_tier_migrate_find(t->pool, v, tb->extent);
+	if (m)
+		dm_tier_migrate_mark(m, tb->first, tb->last);
 	rcu_read_unlock();
 }
 

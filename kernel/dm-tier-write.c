@@ -174,6 +174,7 @@ static void first_write_send(struct dm_tier_bio *tb)
 		return;
 	}
 	tb->dev = dev;
+	tb->x = dm_tier_volume_find(tb->table->volume, tb->extent);
 	tb->stage = BIO_FIRST_WRITE;
 	dm_tier_io_submit_to(tb, bdev, tb->op.slot);
 }

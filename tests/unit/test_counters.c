@@ -28,7 +28,10 @@ static int reset(void **state)
 
 static void count(u32 extent, bool write, u64 sector, u32 sectors)
 {
-	dm_tier_heat_count(&cpu.heat, &counters[extent], 0, extent, 7, write, sector, sectors);
+	const u64 generation = 7;
+
+	dm_tier_heat_count(&cpu.heat, &counters[extent], 0, extent, &generation, write, sector,
+			   sectors);
 }
 
 static void fold(u64 generation)
