@@ -10,6 +10,9 @@
 #include "dm.h"
 #include "util.h"
 
+/* So long a new pool may be unreadable before that is an error. */
+#define PATIENCE_NS	(10 * CLOCK_NS_PER_S)
+
 /* A tier-pool device that was seen. */
 struct known {
 	char dm_name[TIER_NAME_SIZE];
@@ -18,7 +21,8 @@ struct known {
 	bool is_added;			/* tierd has it: */
 	char pool[TIER_NAME_SIZE];
 	struct tier_backend backend;
-	int error;			/* ... or why not, logged */
+	int64_t failed_ns;		/* ... or not, since */
+	bool is_logged;
 	bool is_present;		/* in the scan that goes on */
 };
 
@@ -133,18 +137,25 @@ static void add(struct discover *discover, struct known *known, const struct clo
 		if (r)
 			tier_dm_backend_close(&backend);
 	}
-	if (r) {
-		/* -ENODEV: just gone again, the next scan sees that. */
-		if (r != known->error && r != -ENODEV)
-			log_plain(discover->log, LOG_POOL_ERROR_EVENT, LOG_ERR, NULL,
-				  "pool device %s cannot be used: %s", known->dm_name,
-				  r == -EEXIST ? "another pool has the same name" : strerror(-r));
-		known->error = r;
+	if (!r) {
+		known->backend = backend;
+		known->is_added = true;
 		return;
 	}
-	known->backend = backend;
-	known->is_added = true;
-	known->error = 0;
+	/* While its metadata are being loaded a pool answers nothing that can be understood. */
+	if (!known->failed_ns)
+		known->failed_ns = now->boot_ns;
+	if (known->is_logged || now->boot_ns - known->failed_ns < PATIENCE_NS)
+		return;
+	known->is_logged = true;
+	log_plain(discover->log, LOG_POOL_ERROR_EVENT, LOG_ERR, NULL,
+		  "pool device %s cannot be used: %s", known->dm_name,
+		  r == -EEXIST ? "another pool has the same name" : strerror(-r));
+}
+
+static bool is_patient(const struct known *known)
+{
+	return !known->is_added && !known->is_logged;
 }
 
 static void see_device(struct discover *discover, const struct tier_dm_device *device,
@@ -164,9 +175,10 @@ static void see_device(struct discover *discover, const struct tier_dm_device *d
 		add(discover, known, now);
 }
 
-void discover_scan(struct discover *discover, const struct clock_time *now)
+bool discover_scan(struct discover *discover, const struct clock_time *now)
 {
 	_cleanup_free_ struct tier_dm_device *devices = NULL;
+	bool is_complete = true;
 	size_t nr_devices;
 	int r;
 
@@ -176,7 +188,7 @@ void discover_scan(struct discover *discover, const struct clock_time *now)
 			  "pools cannot be listed: %s", strerror(-r));
 	discover->scan_error = r;
 	if (r)
-		return;
+		return true;
 	/* First those that are gone: one may come back under another pool's name. */
 	for (size_t i = discover->nr_known; i-- > 0;)
 		if (discover->known[i].is_added &&
@@ -195,4 +207,7 @@ void discover_scan(struct discover *discover, const struct clock_time *now)
 			forget(discover, i, now);
 	for (size_t i = 0; i < nr_devices; i++)
 		see_device(discover, &devices[i], now);
+	for (size_t i = 0; i < discover->nr_known; i++)
+		is_complete &= !is_patient(&discover->known[i]);
+	return is_complete;
 }

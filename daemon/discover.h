@@ -26,9 +26,10 @@ bool discover_receive(struct discover *discover);
 
 /*
  * Look which pools are active: new ones are added to tierd, gone ones removed.
- * Blocks for an ioctl per dm device. What fails is logged once and tried again by
- * the next scan.
+ * Blocks for an ioctl per dm device. False: a pool could not be read yet (it may
+ * just be coming up), scan again in a second or so. What fails for longer is logged,
+ * once.
  */
-void discover_scan(struct discover *discover, const struct clock_time *now);
+bool discover_scan(struct discover *discover, const struct clock_time *now);
 
 #endif

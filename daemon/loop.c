@@ -28,6 +28,7 @@
 #include "util.h"
 
 #define RESCAN_NS	(60 * CLOCK_NS_PER_S)	/* in case an event was missed */
+#define RETRY_NS	CLOCK_NS_PER_S		/* a pool was found that cannot be read yet */
 #define STOP_NS		(5 * CLOCK_NS_PER_S)	/* for moves to end when we have to */
 
 struct loop {
@@ -133,9 +134,9 @@ static void tick(struct loop *loop)
 	tzset();	/* the time zone may have been changed under us */
 	read_clocks(NULL, &now);
 	if (loop->wants_scan || now.boot_ns >= loop->scan_ns) {
-		discover_scan(loop->discover, &now);
+		loop->scan_ns = now.boot_ns +
+				(discover_scan(loop->discover, &now) ? RESCAN_NS : RETRY_NS);
 		loop->wants_scan = false;
-		loop->scan_ns = now.boot_ns + RESCAN_NS;
 	}
 	tierd_tick(loop->tierd, &now, &next);
 	loop->wants_scan = next.has_lost_pools;
