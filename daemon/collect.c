@@ -41,8 +41,8 @@ static int collect_counters(struct pool *pool, struct pool_volume *volume,
 {
 	struct tier_heat_volume *heat = &volume->heat;
 	uint64_t next = 0, nr_extents = heat->nr_extents;
-	struct tier_counter_head head, first;
-	struct tier_heat_round round;
+	struct tier_counter_head head, first = { 0 };
+	struct tier_heat_round round = { 0 };
 	size_t nr;
 	int r;
 
@@ -139,13 +139,13 @@ int pool_collect(struct pool *pool, bool is_measured, bool fold, const struct cl
 		.config = pool->settings->heat,
 		.is_measured = is_measured,
 		.now_ns = now->boot_ns,
+		.counters = calloc(COUNTERS_A_CALL, sizeof(*collect.counters)),
+		.runs = calloc(RUNS_A_CALL, sizeof(*collect.runs)),
 	};
 	int r;
 
 	if (fold)
 		collect.config.fold_ns = 0;
-	collect.counters = calloc(COUNTERS_A_CALL, sizeof(*collect.counters));
-	collect.runs = calloc(RUNS_A_CALL, sizeof(*collect.runs));
 	if (!collect.counters || !collect.runs)
 		return -ENOMEM;
 	for (size_t i = 0; i < pool->nr_volumes; i++) {

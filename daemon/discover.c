@@ -182,6 +182,10 @@ bool discover_scan(struct discover *discover, const struct clock_time *now)
 	size_t nr_devices;
 	int r;
 
+	for (size_t i = discover->nr_known; i-- > 0;)
+		if (discover->known[i].is_added &&
+		    tierd_pool_is_lost(discover->tierd, discover->known[i].pool))
+			forget(discover, i, now);
 	r = tier_dm_list(&devices, &nr_devices);
 	if (r && r != discover->scan_error)
 		log_plain(discover->log, LOG_POOL_ERROR_EVENT, LOG_ERR, NULL,
@@ -190,10 +194,6 @@ bool discover_scan(struct discover *discover, const struct clock_time *now)
 	if (r)
 		return true;
 	/* First those that are gone: one may come back under another pool's name. */
-	for (size_t i = discover->nr_known; i-- > 0;)
-		if (discover->known[i].is_added &&
-		    tierd_pool_is_lost(discover->tierd, discover->known[i].pool))
-			forget(discover, i, now);
 	for (size_t i = 0; i < discover->nr_known; i++)
 		discover->known[i].is_present = false;
 	for (size_t i = 0; i < nr_devices; i++) {

@@ -24,9 +24,11 @@ void pool_fail(struct pool *pool, const char *call, int error, const struct cloc
 {
 	int64_t wait_ns = FAULT_FIRST_WAIT_NS << (pool->fault_count < 5 ? pool->fault_count : 5);
 
-	/* A signal came in between: the next tick is soon enough. */
-	if (error == -EINTR)
+	/* A signal came in between: once more, at once. */
+	if (error == -EINTR) {
+		pool->collect_ns = now->boot_ns;
 		return;
+	}
 	pool->changes++;
 	if (error == -ENODEV) {
 		pool->is_gone = true;

@@ -107,10 +107,11 @@ void pool_move_ended(void *ctx, const struct execute_result *result)
 			 result->was_tried ? LOG_WARNING : LOG_DEBUG, result->reason, what);
 		break;
 	case EXECUTE_CANCELLED:
-		log_move(pool, result, LOG_MOVE_DONE_EVENT, LOG_DEBUG, result->reason, "cancelled");
+		log_move(pool, result, LOG_MOVE_DROPPED_EVENT, LOG_DEBUG, result->reason,
+			 "cancelled");
 		break;
 	case EXECUTE_NEEDLESS:
-		log_move(pool, result, LOG_MOVE_DONE_EVENT, LOG_DEBUG, result->reason,
+		log_move(pool, result, LOG_MOVE_DROPPED_EVENT, LOG_DEBUG, result->reason,
 			 "no longer needed");
 		break;
 	}
@@ -180,8 +181,8 @@ static void log_begin(struct pool *pool)
 	record.has_bytes = true;
 	record.bytes = pool->plan.bytes;
 	units_rate_to_text(&rate, rate_text);
-	units_size_to_text(up, up_text);
-	units_size_to_text(down, down_text);
+	units_size_to_rough_text(up, up_text);
+	units_size_to_rough_text(down, down_text);
 	log_write(pool->env->log, record, "relocation begins, %s, rate %s: %zu moves, %s up, %s down",
 		  pool->run_is_by_hand ? "by hand" : "a window opened", rate_text,
 		  pool->plan.nr_moves, up_text, down_text);
@@ -194,12 +195,12 @@ static void log_end(struct pool *pool, const char *why)
 	char up[UNITS_TEXT_SIZE], down[UNITS_TEXT_SIZE], in[UNITS_TEXT_SIZE], tiers[256] = "";
 	size_t used = 0;
 
-	units_size_to_text(relocation->up_bytes, up);
-	units_size_to_text(relocation->down_bytes, down);
+	units_size_to_rough_text(relocation->up_bytes, up);
+	units_size_to_rough_text(relocation->down_bytes, down);
 	for (int tier = 0; tier < TIER_MAX_TIERS && used < sizeof(tiers); tier++) {
 		if (!relocation->in_bytes[tier])
 			continue;
-		units_size_to_text(relocation->in_bytes[tier], in);
+		units_size_to_rough_text(relocation->in_bytes[tier], in);
 		used += snprintf(tiers + used, sizeof(tiers) - used, ", %s into tier %d", in, tier);
 	}
 	record.has_bytes = true;
@@ -222,6 +223,9 @@ static void end_run(struct pool *pool, const char *why, const struct clock_time 
 		pool->bytes_per_s = (uint64_t)((double)bytes * CLOCK_NS_PER_S /
 					       (double)pool->busy_ns);
 	execute_drop(pool->execute);
+	/* What of it was carried out is void; the rest will be in the next one. */
+	pool->plan.nr_moves = 0;
+	pool->plan.bytes = 0;
 	pool->is_running = false;
 	pool->is_restart = false;
 	if (!pool->by_hand.is_active)

@@ -185,6 +185,19 @@ void units_size_to_text(uint64_t bytes, char *ret_text)
 	number_to_text(bytes, size_units, BINARY_SIZE_UNITS, ret_text, UNITS_TEXT_SIZE);
 }
 
+void units_size_to_rough_text(uint64_t bytes, char *ret_text)
+{
+	size_t unit = 0;
+
+	while (unit + 1 < BINARY_SIZE_UNITS && bytes >= size_units[unit + 1].value)
+		unit++;
+	if (bytes % size_units[unit].value)
+		snprintf(ret_text, UNITS_TEXT_SIZE, "%.1f%s",
+			 (double)bytes / (double)size_units[unit].value, size_units[unit].word);
+	else
+		units_size_to_text(bytes, ret_text);
+}
+
 void units_rate_to_text(const struct tier_rate *rate, char *ret_text)
 {
 	char size[UNITS_TEXT_SIZE - 2];
@@ -204,7 +217,7 @@ static unsigned int distance(const char *a, const char *b)
 
 	for (unsigned int j = 0; j <= length; j++)
 		row[j] = j;
-	for (unsigned int i = 0; a[i] && i < 64; i++) {
+	for (unsigned int i = 0; i < 64 && a[i]; i++) {
 		unsigned int diagonal = row[0];
 
 		row[0] = i + 1;

@@ -28,6 +28,9 @@ int units_rate_from_text(const char *text, struct tier_rate *ret_rate);
 void units_time_to_text(int64_t ns, char *ret_text);
 void units_size_to_text(uint64_t bytes, char *ret_text);
 
+/* In the largest unit that it reaches, to one digit behind the point: "10.3GiB". For people. */
+void units_size_to_rough_text(uint64_t bytes, char *ret_text);
+
 /* The word, or the size with "/s". */
 void units_rate_to_text(const struct tier_rate *rate, char *ret_text);
 

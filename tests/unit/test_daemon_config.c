@@ -363,6 +363,12 @@ static void test_texts(void **state)
 	assert_string_equal(text, "1536MiB");
 	units_size_to_text(1000, text);
 	assert_string_equal(text, "1000B");
+	units_size_to_rough_text(10759936 * UINT64_C(1024), text);
+	assert_string_equal(text, "10.3GiB");
+	units_size_to_rough_text(20 * MIB, text);
+	assert_string_equal(text, "20MiB");
+	units_size_to_rough_text(0, text);
+	assert_string_equal(text, "0B");
 	units_rate_to_text(&rate, text);
 	assert_string_equal(text, "160MiB/s");
 }
