@@ -157,8 +157,8 @@ static int read_state(struct load *l)
 					   "Reading the metadata failed";
 		return r;
 	}
-	if (i) {
-		l->super.ckpt[0] = l->super.ckpt[i];
+	if (i == 1) {
+		l->super.ckpt[0] = l->super.ckpt[1];
 		l->super.ckpt[1].id = 0;
 	}
 	return 0;

@@ -52,8 +52,9 @@ const char *dm_tier_move_state_word(enum dm_tier_move_state state)
 
 const char *dm_tier_move_reason_word(enum dm_tier_move_reason reason)
 {
+	/* In the order of the enum, which is made of the same list. */
 	static const char * const words[] = {
-#define X(name, word) [MOVE_##name] = word,
+#define X(name, word) word,
 		DM_TIER_MOVE_REASONS(X)
 #undef X
 	};
