@@ -258,11 +258,13 @@ struct dm_tier_label_disk {
  *            <quarantined> <parked>
  * moves      <id> <volume> <extent> <from idx> <to idx> <state> <pass>
  *            <regions left>            state: queued copy freeze commit retire
+ *            an idx that is not chosen yet is -
  * moves since <seq>
  *            first line <oldest seq kept> <next seq>; then those >= <seq>:
  *            <seq> <id> <volume> <extent> <from idx> <to idx> <result>
  *            <reason> <bytes copied> <passes> <freeze us>
- *            result: done cancelled failed; reason: - if done, else below
+ *            result: done cancelled failed; reason: - if done, else below;
+ *            an idx is - if the move ended before it was chosen
  * map <id> <first> <count>
  *            <first> <count> <tier> <idx> <slot> <valid regions>; a run of
  *            extents with consecutive slots and equal numbers is one line;

@@ -302,7 +302,8 @@ enum dm_tier_move_state { MOVE_QUEUED, MOVE_COPY, MOVE_FREEZE, MOVE_COMMIT, MOVE
 
 struct dm_tier_finished {
 	u64 seq, id, bytes, freeze_us;
-	u32 volume, extent, from, to, passes;
+	u32 volume, extent, passes;
+	int from, to;			/* -1: it ended before it was chosen */
 	enum dm_tier_move_reason reason;
 };
 

@@ -26,7 +26,8 @@ void __dm_tier_move_finished(struct dm_tier_move *m, enum dm_tier_move_reason re
 	*f = (struct dm_tier_finished){
 		.seq = pool->next_finished++,
 		.id = m->id, .volume = m->volume_id, .extent = m->extent,
-		.from = m->from ? m->from->idx : 0, .to = m->to ? m->to->idx : 0,
+		.from = m->from ? (int)m->from->idx : -1,
+		.to = m->to ? (int)m->to->idx : -1,
 		.reason = reason, .bytes = m->bytes, .passes = m->passes,
 		.freeze_us = m->freeze_us,
 	};

@@ -97,17 +97,37 @@ DM_TIER_QUERY(devices)
 
 /* Moves ----------------------------------------------------------------------*/
 
+static void answer_device(struct dm_tier_answer *answer, int idx)
+{
+	if (idx < 0)
+		dm_tier_answer(answer, " -");
+	else
+		dm_tier_answer(answer, " %d", idx);
+}
+
+/* Where the move's extent is; pool->lock held. */
+static int move_source(const struct dm_tier_move *m)
+{
+	struct dm_tier_extent *x;
+
+	if (m->from)
+		return m->from->idx;
+	x = m->volume ? dm_tier_volume_extent(m->volume, m->extent) : NULL;
+	return x && (x->entry & ENTRY_ALLOCATED) ? (int)entry_device(x->entry) : -1;
+}
+
 static void answer_moves(struct dm_tier_pool *pool, struct dm_tier_answer *answer)
 {
 	struct dm_tier_move *m;
 
 	spin_lock(&pool->lock);
-	list_for_each_entry(m, &pool->moves, list)
-		dm_tier_answer(answer, "%llu %u %u %d %d %s %u %u\n", m->id, m->volume_id,
-			       m->extent, m->from ? (int)m->from->idx : -1,
-			       m->to ? (int)m->to->idx : m->to_device,
-			       dm_tier_move_state_word(m->state), m->passes,
-			       READ_ONCE(m->regions_left));
+	list_for_each_entry(m, &pool->moves, list) {
+		dm_tier_answer(answer, "%llu %u %u", m->id, m->volume_id, m->extent);
+		answer_device(answer, move_source(m));
+		answer_device(answer, m->to ? (int)m->to->idx : m->to_device);
+		dm_tier_answer(answer, " %s %u %u\n", dm_tier_move_state_word(m->state),
+			       m->passes, READ_ONCE(m->regions_left));
+	}
 	spin_unlock(&pool->lock);
 }
 
@@ -129,10 +149,12 @@ static void answer_finished(struct dm_tier_pool *pool, u64 since,
 	for (seq = max(since, oldest); seq < pool->next_finished; seq++) {
 		struct dm_tier_finished *f = &pool->finished[seq % FINISHED_RING];
 
-		dm_tier_answer(answer, "%llu %llu %u %u %u %u %s %s %llu %u %llu\n", f->seq,
-			       f->id, f->volume, f->extent, f->from, f->to,
-			       result_word(f->reason), dm_tier_move_reason_word(f->reason),
-			       f->bytes, f->passes, f->freeze_us);
+		dm_tier_answer(answer, "%llu %llu %u %u", f->seq, f->id, f->volume, f->extent);
+		answer_device(answer, f->from);
+		answer_device(answer, f->to);
+		dm_tier_answer(answer, " %s %s %llu %u %llu\n", result_word(f->reason),
+			       dm_tier_move_reason_word(f->reason), f->bytes, f->passes,
+			       f->freeze_us);
 	}
 	spin_unlock(&pool->lock);
 }

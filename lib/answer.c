@@ -112,6 +112,13 @@ int tier_answer_device(const char **answer, struct tier_device_info *ret_device)
 	return r;
 }
 
+/* An idx, or "-": not known, or not chosen yet. */
+static uint32_t take_device(struct tier_words *words)
+{
+	return tier_words_take_if(words, "-") ? TIER_NO_DEVICE :
+						tier_words_u32(words, TIER_MAX_DEVICES - 1);
+}
+
 int tier_answer_active(const char **answer, struct tier_active_move *ret_move)
 {
 	struct tier_words words = { .at = *answer };
@@ -123,8 +130,8 @@ int tier_answer_active(const char **answer, struct tier_active_move *ret_move)
 	move.id = tier_words_u64(&words, U64);
 	move.volume = tier_words_u32(&words, TIER_MAX_VOLUMES - 1);
 	move.extent = tier_words_u64(&words, U64);
-	move.from_device = tier_words_u32(&words, TIER_MAX_DEVICES - 1);
-	move.to_device = tier_words_u32(&words, TIER_MAX_DEVICES - 1);
+	move.from_device = take_device(&words);
+	move.to_device = take_device(&words);
 	tier_words_take(&words, move.state, sizeof(move.state));
 	move.pass = tier_words_u32(&words, UINT32_MAX);
 	move.regions_left = tier_words_u32(&words, UINT32_MAX);
@@ -188,8 +195,8 @@ int tier_answer_finished(const char **answer, struct tier_finished_move *ret_mov
 	move.id = tier_words_u64(&words, U64);
 	move.volume = tier_words_u32(&words, TIER_MAX_VOLUMES - 1);
 	move.extent = tier_words_u64(&words, U64);
-	move.from_device = tier_words_u32(&words, TIER_MAX_DEVICES - 1);
-	move.to_device = tier_words_u32(&words, TIER_MAX_DEVICES - 1);
+	move.from_device = take_device(&words);
+	move.to_device = take_device(&words);
 	take_result(&words, &move);
 	move.copied_bytes = tier_words_u64(&words, U64);
 	move.passes = tier_words_u32(&words, UINT32_MAX);

@@ -167,8 +167,8 @@ struct tier_active_move {
 	uint64_t id;
 	uint32_t volume;
 	uint64_t extent;
-	uint32_t from_device;
-	uint32_t to_device;
+	uint32_t from_device;		/* TIER_NO_DEVICE: it has no slot any more */
+	uint32_t to_device;		/* TIER_NO_DEVICE: not chosen yet */
 	char state[24];			/* the kernel's word: queued, copy, freeze, commit, ... */
 	uint32_t pass;
 	uint32_t regions_left;
@@ -179,7 +179,7 @@ struct tier_finished_move {
 	uint64_t id;
 	uint32_t volume;
 	uint64_t extent;
-	uint32_t from_device;
+	uint32_t from_device;		/* TIER_NO_DEVICE, both: it ended before it began */
 	uint32_t to_device;
 	int result;			/* 0, or -errno: the extent stayed where it was */
 	enum tier_reason reason;	/* why it did not happen; NONE when it did */

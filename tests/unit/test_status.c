@@ -124,10 +124,10 @@ static void test_devices(void **state)
 
 static void test_moves(void **state)
 {
-	const char *active = "8 1 77 0 2 copy 3 12\n";
+	const char *active = "8 1 77 0 2 copy 3 12\n9 1 78 1 - queued 0 0\n";
 	const char *finished = "4 7\n4 40 1 77 0 2 done - 1024 2 350\n"
 			       "5 41 1 78 0 2 failed no_space 0 0 0\n"
-			       "6 42 1 79 0 2 cancelled gone 0 0 0\n";
+			       "6 42 1 79 - - cancelled gone 0 0 0\n";
 	struct tier_active_move a;
 	struct tier_finished_move f;
 	uint64_t oldest, next;
@@ -140,6 +140,9 @@ static void test_moves(void **state)
 	assert_string_equal(a.state, "copy");
 	assert_int_equal(a.pass, 3);
 	assert_int_equal(a.regions_left, 12);
+	assert_int_equal(tier_answer_active(&active, &a), 1);
+	assert_int_equal(a.from_device, 1);
+	assert_int_equal(a.to_device, TIER_NO_DEVICE);
 	assert_int_equal(tier_answer_active(&active, &a), 0);
 
 	assert_int_equal(tier_answer_finished_head(&finished, &oldest, &next), 1);
