@@ -228,6 +228,8 @@ struct dm_tier_label_disk {
  * with the pairs `uuid`, `instance`, `label` (encoded, - if none), `rate`
  * (bytes/s), `moves` (at once).  New pairs come after these.
  *
+ * A pool that could not be loaded says `fail` and nothing else.
+ *
  * Status of a tier:
  *   <mode> <generation> <allocated>/<total extents> <#tiers> <extents>...
  *

@@ -396,7 +396,7 @@ struct dm_tier_pool {
 
 /* One loaded table of a pool: ti->private (dm-tier-pool.c). */
 struct dm_tier_pool_table {
-	struct dm_tier_pool *pool;	/* once bound, or found bound by ctr */
+	struct dm_tier_pool *pool;	/* counted; once bound, or if ctr found it active */
 	struct dm_target *ti;
 	struct dm_dev *meta_dev;
 	struct dm_tier_super super;	/* as ctr read it: identity only */

@@ -146,6 +146,14 @@ static void bind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 	c->pool = pool;
 }
 
+/* What ctr found active may be gone by the time of the resume. */
+static void forget_pool(struct dm_tier_pool_table *c)
+{
+	if (c->pool)
+		dm_tier_pool_put(c->pool);
+	c->pool = NULL;
+}
+
 /* Another table of this pool device is bound: takes its place. */
 static int rebind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 {
@@ -162,6 +170,7 @@ static int rebind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 	r = check_members(pool, c);
 	if (!r) {
 		dm_tier_pool_get(pool);
+		forget_pool(c);
 		bind(pool, c);
 	}
 	mutex_unlock(&pool->admin);
@@ -217,9 +226,9 @@ static int pool_preresume(struct dm_target *ti)
 
 	mutex_lock(&registry_lock);
 	pool = find_by_meta(c->meta_dev->bdev->bd_dev);
-	if (!pool && c->pool)
-		r = -ENODEV;
-	else if (!pool && active_elsewhere(c))
+	if (!pool)
+		forget_pool(c);
+	if (!pool && active_elsewhere(c))
 		r = refuse(c->meta_dev->name, "the pool is active with other metadata");
 	else if (!pool)
 		r = bind_new(c);
@@ -235,7 +244,9 @@ static void pool_resume(struct dm_target *ti)
 {
 	struct dm_tier_pool_table *c = ti->private;
 
-	dm_tier_migrate_enable(c->pool, true);
+	/* presuspend_undo comes here too, perhaps without a pool. */
+	if (c->pool && c->pool->bound == c)
+		dm_tier_migrate_enable(c->pool, true);
 }
 
 static void pool_presuspend(struct dm_target *ti)
@@ -433,7 +444,11 @@ static int get_features(unsigned int argc, char **argv, struct dm_tier_features 
 	return dm_tier_args_features(argc - 1, argv + 1, ret_features, ret_error);
 }
 
-/* A reload: do the devices fit to the pool that is active?  By name in the log. */
+/*
+ * A reload: do the devices fit to the pool that is active?  By name in the log.
+ * If so the table knows the pool from now on: once it is live, status and
+ * messages must not wait for its resume.
+ */
 static int check_bound(struct dm_target *ti, struct dm_tier_pool_table *c)
 {
 	struct dm_tier_pool *pool;
@@ -450,9 +465,12 @@ static int check_bound(struct dm_target *ti, struct dm_tier_pool_table *c)
 	if (pool->bound)
 		r = check_members(pool, c);
 	mutex_unlock(&pool->admin);
-	dm_tier_pool_put(pool);
 	if (r)
 		ti->error = "The devices do not fit to the active pool: see the line above";
+	if (!r && pool->md == dm_table_get_md(ti->table))
+		c->pool = pool;
+	else
+		dm_tier_pool_put(pool);
 	return r;
 }
 
@@ -534,7 +552,7 @@ static int pool_message(struct dm_target *ti, unsigned int argc, char **argv, ch
 {
 	struct dm_tier_pool_table *c = ti->private;
 
-	if (!c->pool || c->pool->bound != c)
+	if (!c->pool || !READ_ONCE(c->pool->bound))
 		return -ENODEV;
 	return dm_tier_pool_message(c->pool, argc, argv, result, maxlen);
 }
