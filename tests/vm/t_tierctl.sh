@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# tierctl and the columns that need tierd, with tierd on a real pool.
+#
+# vm: --systemd --disk ssd=256M --disk hdd=512M --timeout 300
+# vm-kernels: 6.1
+. /src/tests/vm/lib.sh
+
+# exits CODE WORDS COMMAND...: the code, and the output has the words
+exits() {
+	local want=$1 words=$2 output code
+	shift 2
+	output=$("$@" 2>&1 </dev/null)
+	code=$?
+	if [ $code -eq "$want" ] && grep -qF -- "$words" <<<"$output"; then
+		pass "exit code $want, '$words': $*"
+	else
+		fail "exit code $want, '$words': $*" "exit code $code: $output"
+	fi
+}
+column() { "$@" --noheadings | xargs; }
+rows() { "$@" --reportformat json | python3 -c 'import json, sys
+print(len(list(json.load(sys.stdin)["report"][0].values())[0]))'; }
+heat() {
+	fio --name=heat --filename=/dev/tier/pool0/vol --rw=randread --bs=4k --number_ios=20000 --offset="$1"m \
+		--size="$2"m --norandommap --ioengine=libaio --iodepth=32 --direct=1 --thread --gtod_reduce=1 >/dev/null
+}
+knows_pool() { [ "$(tps --noheadings -o relocation pool0 2>/dev/null | xargs)" = "${1:-idle}" ]; }
+
+date -s '2031-05-05 12:00:00' >/dev/null	# far from the default window
+modprobe dm-tier
+tpcreate -q -s 4m -m "$(make_lv ssd meta 80M)" pool0 --tier "0:$(make_lv ssd t0 61M)" --tier "1:$(make_lv hdd t1 301M)"
+tvcreate -q -V 160m -n vol --policy lowest pool0
+tvcreate -q -V 40m -n other pool0
+dd if=/dev/urandom of=/dev/tier/pool0/vol bs=1M oflag=direct status=none
+tvchange -q --policy auto pool0/vol
+sums=$(md5sum </dev/tier/pool0/vol)
+
+for verb in relocate plan pause resume abort reload; do
+	exits 5 "tierd is not running" tierctl $verb
+done
+exits 5 "tierd is not running" tps -o +relocation
+exits 5 "tierd is not running" tes -o +ext_heat pool0
+exits 0 "tierd is not running" tierctl status
+systemctl start tierd
+check "tierd finds the pool" wait_for 10 knows_pool
+exits 0 "relocation: idle" tierctl status
+exits 0 "window: daily 00:00 8h fast (next, 2031-05-06 00:00:00 to 2031-05-06 08:00:00), rate fast" tierctl status pool0
+check_equal "columns of tierd" "pool0 idle daily 00:00 8h fast" "$(column tps -o pool_name,relocation,window pool0)"
+check_equal "... a row a tier" "2" "$(rows tps --tiers -o +tier_name,tier_heat,tier_up,tier_down,tier_in,tier_headroom pool0)"
+check_equal "... of volumes" "2" "$(rows tvs -o +vol_heat pool0)"
+
+# Ten hot extents at the bottom, for more than a day
+exits 0 "hours." tierctl plan pool0
+heat 0 40
+heat 0 40
+date -s '2031-05-06 20:00:00' >/dev/null
+systemctl restart tierd
+check "tierd is back" wait_for 10 knows_pool
+heat 0 40
+check "a plan with moves" wait_for 60 bash -c 'tierctl plan pool0 | grep -q "hotter"'
+check_equal "... ten up" 10 "$(rows tierctl plan pool0 -S 'move_from=1 && move_to=0')"
+check_equal "... or fewer" 3 "$(rows tierctl plan --max 3 pool0)"
+exits 0 "10 moves, 40.00m, about" tierctl plan pool0
+check_equal "heat and reason of extents" 10 "$(rows tes -o extent,ext_heat,ext_reason -S 'ext_heat>100 && ext_reason=outside_window' pool0/vol)"
+check_equal "what is pending" "40.00" "$(column tps -o pending_up --units m --nosuffix pool0)"
+check "a heat map of tierd's heat" bash -c "! tierctl heatmap pool0 | grep -q 'tierd is not'"
+
+exits 5 "pool1" tierctl relocate pool1
+exits 5 "nope" tierctl relocate pool0/nope
+exits 3 "never" tierctl relocate --rate never pool0
+exits 3 "is neither" tierctl relocate a/b/c
+exits 0 "Would relocate pool0" tierctl relocate -t --now pool0
+exits 0 "is paused" tierctl pause pool0
+check_equal "... is seen" paused "$(column tps -o relocation pool0)"
+exits 5 "paused" tierctl relocate --now pool0
+exits 0 "goes on" tierctl resume pool0
+exits 0 "has begun" tierctl relocate --now --rate 1MiB pool0
+check_equal "... is seen" relocating "$(column tps -o relocation pool0)"
+exits 0 "by hand" tierctl status
+exits 0 "has ended" tierctl abort pool0
+check "... ends" wait_for 10 knows_pool
+check "an interrupt ends the waiting only" bash -c 'tierctl relocate --now --rate 1MiB --wait pool0 >/run/wait & sleep 2
+	kill -INT $!; wait $!; [ $? -eq 5 ] && grep -q "It goes on" /run/wait'
+check_equal "... it goes on" relocating "$(column tps -o relocation pool0)"
+tierctl abort -q pool0
+wait_for 10 knows_pool
+exits 0 "0 failed, 0 left" tierctl relocate --now --wait pool0
+check_equal "all ten are up" "10,30" "$(column tvs -o vol_tier_extents pool0/vol)"
+check_equal "they are the hot ones" "0 1 2 3 4 5 6 7 8 9" "$(column tes -o extent -S ext_tier=0 pool0/vol)"
+check_equal "with their bytes" "$sums" "$(md5sum </dev/tier/pool0/vol)"
+exits 0 "10 moves done" tierctl status
+
+echo 'nonsense = 1;' >/etc/tierd.conf
+exits 5 "/etc/tierd.conf:1" tierctl reload
+exits 0 "the last reload was refused: /etc/tierd.conf:1" tierctl status
+echo 'headroom_percent = 20;' >/etc/tierd.conf
+exits 0 "has read" tierctl reload
+su nobody -s /bin/bash -c 'PATH=$PATH:/usr/sbin:/usr/local/sbin tierctl pause' >/run/nobody 2>&1
+code=$?
+check_equal "others may change nothing" "5 1" "$code $(grep -c 'only from root' /run/nobody)"
+systemctl stop tierd
+tpremove -q -y pool0
+finish
