@@ -27,6 +27,8 @@ refused() {
 }
 bad() { refused 3 "$@"; }
 
+version=$(sed -n 's/^VERSION := //p' Makefile)
+
 applets="tpcreate tpextend tpchange tpremove tps tvcreate tvextend tvchange tvremove tvrename tvs tes"
 verbs="relocate plan status pause resume abort reload heatmap"
 
@@ -34,7 +36,7 @@ verbs="relocate plan status pause resume abort reload heatmap"
 for applet in $applets; do
 	check "$applet -h" bash -c "$applet -h | grep -q '^Usage: $applet '"
 	check "tierctl $applet --help is the same" cmp <($applet -h) <(tierctl "$applet" --help)
-	check_equal "$applet --version" "$applet (dm-tier) $VERSION" "$($applet --version)"
+	check_equal "$applet --version" "$applet (dm-tier) $version" "$($applet --version)"
 	bad "there is no option '--nonsense'" "$applet" --nonsense
 	bad "there is no option '-Z'" "$applet" -Z
 done
