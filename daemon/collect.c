@@ -12,8 +12,8 @@
 #include "util.h"
 
 /* One ioctl each; an answer of the kernel is text of about 60 bytes an entry. */
-#define COUNTERS_A_CALL	4096
-#define RUNS_A_CALL	4096
+#define COUNTERS_A_CALL	2048
+#define RUNS_A_CALL	2048
 
 /* How often a volume that changes under the hands is begun again. */
 #define ATTEMPTS	3

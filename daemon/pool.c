@@ -15,6 +15,7 @@
 #include "util.h"
 
 #define FIRST_SAVE_NS		(60 * CLOCK_NS_PER_S)
+#define INTERRUPTED_WAIT_NS	(CLOCK_NS_PER_S / 5)
 #define FAULT_FIRST_WAIT_NS	(10 * CLOCK_NS_PER_S)
 #define FAULT_MAX_WAIT_NS	(300 * CLOCK_NS_PER_S)
 
@@ -24,9 +25,11 @@ void pool_fail(struct pool *pool, const char *call, int error, const struct cloc
 {
 	int64_t wait_ns = FAULT_FIRST_WAIT_NS << (pool->fault_count < 5 ? pool->fault_count : 5);
 
-	/* A signal came in between: once more, at once. */
+	/* A signal came in between: once more, soon. */
 	if (error == -EINTR) {
-		pool->collect_ns = now->boot_ns;
+		pool->collect_ns = now->boot_ns + INTERRUPTED_WAIT_NS;
+		if (pool->plan_ns < pool->collect_ns)
+			pool->plan_ns = pool->collect_ns;
 		return;
 	}
 	pool->changes++;

@@ -4,7 +4,6 @@
  * The whole daemon on a simulated pool and a clock that only the test turns:
  * windows, by hand, pause, faults, restarts, death.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -18,253 +17,13 @@
 
 #include <cmocka.h>
 
-#include "sim.h"
-#include "tierd.h"
 #include "util.h"
+#include "world.h"
 
-#define EXTENT_SECTORS	2048
-#define HOUR_S		3600
-#define NOON_S		INT64_C(1709294400)	/* 2024-03-01 12:00:00 UTC */
-#define MIDNIGHT_S	(NOON_S + 12 * HOUR_S)
-#define MAX_LOG		4096
-
-struct world {
-	struct tier_sim *sim;
-	struct tier_backend sim_backend;
-	struct tier_backend backend;	/* the same, with faults */
-	int read_error;			/* -errno of read_pool and the others, 0 = none */
-	int migrate_error;
-	struct tierd *tierd;
-	struct tierd_setup setup;
-	const char *config;
-	char path[64];
-	int64_t real_offset_s;		/* of real time to the simulator's */
-	int64_t boot_offset_ns;
-	char boot_id[40];
-	struct tierd_next next;
-	unsigned int ticks;
-
-	unsigned int events[LOG_EVENT_COUNT];
-	char last_text[LOG_EVENT_COUNT][512];
-};
-
-/* ---------------------------------------------------------------- the surroundings */
-
-static int64_t utc(void *ctx, int64_t utc_s)
-{
-	return 0;
-}
-
-static const struct tier_time_zone zone = { .offset_s = utc };
-
-static void take_log(void *ctx, const struct log_record *record)
-{
-	struct world *w = ctx;
-
-	w->events[record->event]++;
-	snprintf(w->last_text[record->event], sizeof(w->last_text[0]), "%s", record->text);
-}
-
-/* The simulator with a switch that breaks calls. */
-static struct world *world_of(void *ctx)
-{
-	return ctx;
-}
-
-static int read_pool(void *ctx, struct tier_pool_info *ret_info)
-{
-	struct world *w = world_of(ctx);
-
-	return w->read_error ? w->read_error : w->sim_backend.ops->read_pool(w->sim, ret_info);
-}
-
-static int read_map(void *ctx, uint32_t volume, uint64_t first, uint64_t count,
-		    struct tier_map_run *ret_runs, size_t max_runs, size_t *ret_nr_runs,
-		    uint64_t *ret_next)
-{
-	/* Small answers, as a big volume's are. */
-	return world_of(ctx)->sim_backend.ops->read_map(world_of(ctx)->sim, volume, first, count,
-							ret_runs, max_runs > 3 ? 3 : max_runs,
-							ret_nr_runs, ret_next);
-}
-
-static int read_counters(void *ctx, uint32_t volume, uint64_t first, uint64_t count,
-			 uint64_t since, struct tier_counter_head *ret_head,
-			 struct tier_counter *ret_counters, size_t max_counters,
-			 size_t *ret_nr_counters, uint64_t *ret_next)
-{
-	struct world *w = world_of(ctx);
-
-	return w->sim_backend.ops->read_counters(w->sim, volume, first, count, since, ret_head,
-						 ret_counters, max_counters > 7 ? 7 : max_counters,
-						 ret_nr_counters, ret_next);
-}
-
-static int migrate(void *ctx, uint32_t volume, uint64_t extent, struct tier_target to, bool force,
-		   uint64_t *ret_id)
-{
-	struct world *w = world_of(ctx);
-
-	return w->migrate_error ? w->migrate_error :
-	       w->sim_backend.ops->migrate(w->sim, volume, extent, to, force, ret_id);
-}
-
-static int cancel(void *ctx, uint32_t volume, uint64_t extent)
-{
-	return world_of(ctx)->sim_backend.ops->cancel(world_of(ctx)->sim, volume, extent);
-}
-
-static int set_rate(void *ctx, uint64_t bytes_per_s)
-{
-	return world_of(ctx)->sim_backend.ops->set_rate(world_of(ctx)->sim, bytes_per_s);
-}
-
-static int set_moves(void *ctx, uint32_t count)
-{
-	return world_of(ctx)->sim_backend.ops->set_moves(world_of(ctx)->sim, count);
-}
-
-static int read_active(void *ctx, struct tier_active_move *ret_moves, size_t max_moves,
-		       size_t *ret_nr_moves, size_t *ret_total)
-{
-	return world_of(ctx)->sim_backend.ops->read_active(world_of(ctx)->sim, ret_moves, max_moves,
-							   ret_nr_moves, ret_total);
-}
-
-static int read_finished(void *ctx, uint64_t since_seq, struct tier_finished_head *ret_head,
-			 struct tier_finished_move *ret_moves, size_t max_moves,
-			 size_t *ret_nr_moves)
-{
-	return world_of(ctx)->sim_backend.ops->read_finished(world_of(ctx)->sim, since_seq, ret_head,
-							     ret_moves, max_moves, ret_nr_moves);
-}
-
-static int set_placement(void *ctx, uint32_t volume, const struct tier_placement *placement)
-{
-	return world_of(ctx)->sim_backend.ops->set_placement(world_of(ctx)->sim, volume, placement);
-}
-
-static const struct tier_backend_ops world_ops = {
-	.read_pool = read_pool,
-	.read_map = read_map,
-	.read_counters = read_counters,
-	.migrate = migrate,
-	.cancel = cancel,
-	.set_rate = set_rate,
-	.set_moves = set_moves,
-	.read_active = read_active,
-	.read_finished = read_finished,
-	.set_placement = set_placement,
-};
-
-/* ---------------------------------------------------------------- the world */
-
-static struct clock_time now_of(const struct world *w)
-{
-	return (struct clock_time) {
-		.boot_ns = tier_sim_now_ns(w->sim) + w->boot_offset_ns,
-		.real_s = w->real_offset_s + tier_sim_now_ns(w->sim) / CLOCK_NS_PER_S,
-	};
-}
-
-static struct config *config_of(const char *text)
-{
-	struct config_error error;
-	struct config *config;
-
-	if (config_parse("t", text, &config, &error))
-		fail_msg("%s", error.text);
-	return config;
-}
-
-static void add_pool(struct world *w)
-{
-	const struct clock_time now = now_of(w);
-	char name[TIER_NAME_SIZE];
-
-	assert_int_equal(tierd_add_pool(w->tierd, &w->backend, &now, name), 0);
-	assert_string_equal(name, "sim");
-}
-
-static void start_tierd(struct world *w)
-{
-	w->setup.config = config_of(w->config);
-	w->setup.boot_id = w->boot_id;
-	assert_int_equal(tierd_new(&w->setup, &w->tierd), 0);
-	add_pool(w);
-}
-
-/* Three tiers with room for 10, 20 and 100 extents. */
-static struct world *world_new(const char *config)
-{
-	static struct log_sink sink;
-	struct world *w = calloc(1, sizeof(*w));
-
-	w->config = config;
-	w->real_offset_s = NOON_S;
-	snprintf(w->boot_id, sizeof(w->boot_id), "boot 1");
-	snprintf(w->path, sizeof(w->path), "/tmp/test_daemon_tierd.XXXXXX");
-	assert_non_null(mkdtemp(w->path));
-	w->sim = tier_sim_new(EXTENT_SECTORS, 128);
-	tier_sim_add_device(w->sim, 0, 10);
-	tier_sim_add_device(w->sim, 1, 20);
-	tier_sim_add_device(w->sim, 2, 100);
-	w->sim_backend = tier_sim_backend(w->sim);
-	w->backend = (struct tier_backend) { .ops = &world_ops, .ctx = w };
-	sink = (struct log_sink) { .write = take_log, .ctx = w };
-	w->setup = (struct tierd_setup) {
-		.state_dirfd = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-		.store_ops = &store_system_ops,
-		.log = &sink,
-		.zone = &zone,
-	};
-	start_tierd(w);
-	return w;
-}
-
-static void world_free(struct world *w)
-{
-	DIR *dir = fdopendir(w->setup.state_dirfd);
-	struct dirent *entry;
-
-	assert_null(tier_sim_check(w->sim));
-	while ((entry = readdir(dir)))
-		if (entry->d_name[0] != '.')
-			unlinkat(dirfd(dir), entry->d_name, 0);
-	closedir(dir);
-	rmdir(w->path);
-	tierd_free(w->tierd);
-	tier_sim_free(w->sim);
-	free(w);
-}
-
-static void tick(struct world *w)
-{
-	const struct clock_time now = now_of(w);
-
-	tierd_tick(w->tierd, &now, &w->next);
-	w->ticks++;
-}
-
-/* As the loop does it: tick, sleep until the time that it asked for. */
-static void run_until(struct world *w, int64_t until_s)
-{
-	while (now_of(w).real_s < until_s) {
-		int64_t left_ns = (until_s - now_of(w).real_s) * CLOCK_NS_PER_S, sleep_ns;
-
-		tick(w);
-		sleep_ns = w->next.at_ns == CLOCK_NEVER ? left_ns :
-			   w->next.at_ns - now_of(w).boot_ns;
-		tier_sim_advance(w->sim, sleep_ns < left_ns ? sleep_ns : left_ns);
-	}
-	tick(w);
-	assert_null(tier_sim_check(w->sim));
-}
-
-static void run_for(struct world *w, int64_t seconds)
-{
-	run_until(w, now_of(w).real_s + seconds);
-}
+#define EXTENT_SECTORS	WORLD_EXTENT_SECTORS
+#define HOUR_S		WORLD_HOUR_S
+#define NOON_S		WORLD_NOON_S
+#define MIDNIGHT_S	WORLD_MIDNIGHT_S
 
 static struct tierd_pool_row pool_row(struct world *w)
 {
@@ -295,18 +54,18 @@ static void heat_up(struct world *w, uint32_t volume, uint64_t first, uint64_t c
 /* 40 extents on the lowest tier, of which 0 - 4 get hot while tierd watches. */
 static void make_hot_spot(struct world *w)
 {
-	run_for(w, 60);
+	world_run_for(w, 60);
 	assert_int_equal(tier_sim_add_volume(w->sim, 40, "name=v;policy=lowest"), 0);
 	heat_up(w, 0, 0, 40, 1);
-	run_for(w, 600);
+	world_run_for(w, 600);
 	tier_sim_set_policy(w->sim, 0, "name=v");
 	heat_up(w, 0, 0, 5, 100000);
-	run_for(w, 600);
+	world_run_for(w, 600);
 }
 
 static void relocate(struct world *w, const char *target, bool now_and_here, const char *rate)
 {
-	const struct clock_time now = now_of(w);
+	const struct clock_time now = world_now(w);
 	struct tierd_error error = { .text = "" };
 
 	if (tierd_relocate(w->tierd, target, now_and_here, rate, &now, &error))
@@ -316,7 +75,7 @@ static void relocate(struct world *w, const char *target, bool now_and_here, con
 static void assert_refused(struct world *w, const char *target, const char *rate,
 			   enum tierd_error_kind kind, const char *text)
 {
-	const struct clock_time now = now_of(w);
+	const struct clock_time now = world_now(w);
 	struct tierd_error error;
 
 	assert_true(tierd_relocate(w->tierd, target, true, rate, &now, &error) < 0);
@@ -326,7 +85,7 @@ static void assert_refused(struct world *w, const char *target, const char *rate
 
 static void set_paused(struct world *w, bool pause)
 {
-	const struct clock_time now = now_of(w);
+	const struct clock_time now = world_now(w);
 	struct tierd_error error;
 
 	assert_int_equal(tierd_pause(w->tierd, "sim", pause, &now, &error), 0);
@@ -334,7 +93,7 @@ static void set_paused(struct world *w, bool pause)
 
 static void abort_relocation(struct world *w)
 {
-	const struct clock_time now = now_of(w);
+	const struct clock_time now = world_now(w);
 	struct tierd_error error;
 
 	assert_int_equal(tierd_abort(w->tierd, "sim", &now, &error), 0);
@@ -362,10 +121,10 @@ static void test_window(void **state)
 	assert_true(row.pending_up_bytes > 0 && !row.pending_down_bytes);
 	assert_state(w, "idle", "outside_window");
 
-	run_until(w, MIDNIGHT_S - 1);
+	world_run_until(w, MIDNIGHT_S - 1);
 	assert_int_equal(on_tier(w, 0), 0);
 	assert_int_equal(tier_sim_nr_migrates(w->sim), 0);
-	run_until(w, MIDNIGHT_S + 30);
+	world_run_until(w, MIDNIGHT_S + 30);
 	assert_int_equal(on_tier(w, 0), 5);
 	row = pool_row(w);
 	assert_true(row.window_open);
@@ -379,7 +138,7 @@ static void test_window(void **state)
 	assert_int_equal(w->events[LOG_RELOCATION_BEGAN_EVENT], 1);
 	assert_int_equal(w->events[LOG_RELOCATION_ENDED_EVENT], 0);
 
-	run_until(w, MIDNIGHT_S + 9 * HOUR_S);
+	world_run_until(w, MIDNIGHT_S + 9 * HOUR_S);
 	row = pool_row(w);
 	assert_int_equal(row.end, MIDNIGHT_S + 8 * HOUR_S);
 	assert_false(row.window_open);
@@ -400,21 +159,21 @@ static void test_window_closes(void **state)
 
 	make_hot_spot(w);
 	tier_sim_set_speed(w->sim, 1);		/* an extent takes 12 days */
-	run_until(w, MIDNIGHT_S + 60);
+	world_run_until(w, MIDNIGHT_S + 60);
 	assert_state(w, "relocating", "-");
 	assert_int_equal(pool_row(w).active_moves, 2);
 	assert_int_equal(pool_row(w).pending_moves, 3);
-	run_until(w, MIDNIGHT_S + 8 * HOUR_S + 2);
+	world_run_until(w, MIDNIGHT_S + 8 * HOUR_S + 2);
 	row = pool_row(w);
 	assert_int_equal(row.active_moves, 0);
 	assert_int_equal(row.end, MIDNIGHT_S + 8 * HOUR_S);
 	assert_int_equal(row.done_moves + row.failed_moves + row.retried_moves, 0);
-	run_for(w, HOUR_S);
+	world_run_for(w, HOUR_S);
 	assert_state(w, "idle", "outside_window");
 	assert_int_equal(pool_row(w).pending_moves, 5);
 
 	tier_sim_set_speed(w->sim, 1 << 20);
-	run_until(w, MIDNIGHT_S + 25 * HOUR_S);
+	world_run_until(w, MIDNIGHT_S + 25 * HOUR_S);
 	assert_int_equal(on_tier(w, 0), 5);
 	world_free(w);
 }
@@ -427,11 +186,11 @@ static void test_always_open(void **state)
 
 	make_hot_spot(w);
 	assert_true(pool_row(w).window_open);
-	run_until(w, MIDNIGHT_S - 100);
+	world_run_until(w, MIDNIGHT_S - 100);
 	assert_int_equal(on_tier(w, 0), 5);
 	tier_sim_set_speed(w->sim, 20 << 10);
 	heat_up(w, 0, 20, 3, 1000000);
-	run_until(w, MIDNIGHT_S + 3 * HOUR_S);
+	world_run_until(w, MIDNIGHT_S + 3 * HOUR_S);
 	assert_int_equal(w->events[LOG_RELOCATION_BEGAN_EVENT], 2);
 	assert_int_equal(w->events[LOG_RELOCATION_ENDED_EVENT], 1);
 	assert_int_equal(tier_sim_count_on(w->sim, 0, 20, 3, 0), 3);
@@ -447,18 +206,18 @@ static void test_continuous(void **state)
 				    "collect_interval = \"1min\"; plan_interval = \"10min\"; plan_moves = 2;");
 	uint64_t before;
 
-	run_for(w, 60);
+	world_run_for(w, 60);
 	assert_int_equal(tier_sim_add_volume(w->sim, 40, "name=v;policy=lowest"), 0);
 	heat_up(w, 0, 0, 40, 1);
-	run_for(w, 1200);
+	world_run_for(w, 1200);
 	tier_sim_set_policy(w->sim, 0, "name=v");
 	heat_up(w, 0, 0, 5, 100000);
 	before = tier_sim_nr_migrates(w->sim);
-	run_for(w, 10 * 60);
+	world_run_for(w, 10 * 60);
 	assert_int_equal(tier_sim_nr_migrates(w->sim) - before, 2);
-	run_for(w, 10 * 60);
+	world_run_for(w, 10 * 60);
 	assert_int_equal(tier_sim_nr_migrates(w->sim) - before, 4);
-	run_for(w, 10 * 60);
+	world_run_for(w, 10 * 60);
 	assert_int_equal(on_tier(w, 0), 5);
 	world_free(w);
 }
@@ -468,7 +227,7 @@ static void test_measure_only(void **state)
 	struct world *w = world_new("mode = \"measure\";");
 
 	make_hot_spot(w);
-	run_until(w, MIDNIGHT_S + HOUR_S);
+	world_run_until(w, MIDNIGHT_S + HOUR_S);
 	assert_state(w, "measure", "outside_window");
 	assert_int_equal(pool_row(w).pending_moves, 5);
 	assert_int_equal(tier_sim_nr_migrates(w->sim), 0);
@@ -486,17 +245,17 @@ static void test_measure_mask(void **state)
 	struct tierd_extents extents;
 	struct tierd_error error;
 
-	run_for(w, 60);
+	world_run_for(w, 60);
 	assert_int_equal(tier_sim_add_volume(w->sim, 3, "name=v"), 0);
-	run_until(w, NOON_S + HOUR_S - 10);
+	world_run_until(w, NOON_S + HOUR_S - 10);
 	heat_up(w, 0, 0, 1, 1000);
-	run_until(w, NOON_S + HOUR_S + 10);
+	world_run_until(w, NOON_S + HOUR_S + 10);
 	heat_up(w, 0, 1, 1, 1000);
-	run_until(w, NOON_S + 2 * HOUR_S - 10);
+	world_run_until(w, NOON_S + 2 * HOUR_S - 10);
 	heat_up(w, 0, 1, 1, 1000);
-	run_until(w, NOON_S + 2 * HOUR_S + 10);
+	world_run_until(w, NOON_S + 2 * HOUR_S + 10);
 	heat_up(w, 0, 2, 1, 1000);
-	run_for(w, 3 * HOUR_S);
+	world_run_for(w, 3 * HOUR_S);
 	assert_int_equal(tierd_extents(w->tierd, "sim/v", &extents, &error), 0);
 	assert_int_equal(extents.nr_extents, 3);
 	assert_true(extents.heat[0] == 0);
@@ -509,17 +268,17 @@ static void test_skipped(void **state)
 {
 	struct world *w = world_new("");
 
-	run_for(w, 60);
+	world_run_for(w, 60);
 	/* The clock is set to the day after tomorrow: two nights have passed. */
 	w->real_offset_s += 48 * HOUR_S;
-	run_for(w, 60);
+	world_run_for(w, 60);
 	assert_int_equal(w->events[LOG_WINDOW_SKIPPED_EVENT], 1);
 	assert_string_equal(w->last_text[LOG_WINDOW_SKIPPED_EVENT],
 			    "2 relocation windows passed unused: the machine slept, or its clock was "
 			    "set");
 	/* And back: nothing, above all no run of the night before. */
 	w->real_offset_s -= 24 * HOUR_S;
-	run_for(w, 60);
+	world_run_for(w, 60);
 	assert_int_equal(w->events[LOG_WINDOW_SKIPPED_EVENT], 1);
 	assert_int_equal(w->events[LOG_RELOCATION_BEGAN_EVENT], 0);
 	world_free(w);
@@ -533,12 +292,12 @@ static void test_clock_is_set(void **state)
 	make_hot_spot(w);
 	tier_sim_set_speed(w->sim, 1);
 	w->real_offset_s += 14 * HOUR_S;
-	tick(w);
+	world_tick(w);
 	assert_state(w, "relocating", "-");
 	w->real_offset_s += 10 * HOUR_S;
-	tick(w);
+	world_tick(w);
 	assert_state(w, "stopping", "outside_window");
-	run_for(w, 2);
+	world_run_for(w, 2);
 	assert_state(w, "idle", "outside_window");
 	world_free(w);
 }
@@ -549,9 +308,9 @@ static void test_idle_is_quiet(void **state)
 	struct world *w = world_new("");
 
 	make_hot_spot(w);
-	run_until(w, MIDNIGHT_S + 12 * HOUR_S);
+	world_run_until(w, MIDNIGHT_S + 12 * HOUR_S);
 	w->ticks = 0;
-	run_for(w, 24 * HOUR_S);
+	world_run_for(w, 24 * HOUR_S);
 	assert_in_range(w->ticks, 24 * 12, 24 * 12 + 80);
 	world_free(w);
 }
@@ -575,7 +334,7 @@ static void test_relocate_now(void **state)
 	assert_int_equal(row.pending_moves, 4);
 	assert_string_equal(row.rate, "medium");
 	assert_int_equal(row.rate_bytes_per_s, UINT64_C(160) << 20);
-	run_for(w, 120);
+	world_run_for(w, 120);
 	row = pool_row(w);
 	assert_false(row.by_hand);
 	assert_int_equal(row.up_moves, 6);
@@ -597,17 +356,17 @@ static void test_relocate_volume(void **state)
 	make_hot_spot(w);
 	assert_int_equal(tier_sim_add_volume(w->sim, 4, "name=w;policy=lowest"), 1);
 	heat_up(w, 1, 0, 4, 100);
-	run_for(w, 600);
+	world_run_for(w, 600);
 	tier_sim_set_policy(w->sim, 1, "name=w;policy=highest");
 	relocate(w, "sim/w", true, "");
-	run_for(w, 60);
+	world_run_for(w, 60);
 	assert_int_equal(tier_sim_count_on(w->sim, 1, 0, 4, 0), 4);
 	assert_int_equal(on_tier(w, 0), 0);
 	assert_false(pool_row(w).by_hand);
 	/* Sudden event, the other way: back to lowest. */
 	tier_sim_set_policy(w->sim, 1, "name=w;policy=lowest");
 	relocate(w, "sim/w", true, "");
-	run_for(w, 60);
+	world_run_for(w, 60);
 	assert_int_equal(tier_sim_count_on(w->sim, 1, 0, 4, 2), 4);
 	assert_int_equal(pool_row(w).down_moves, 4);
 	world_free(w);
@@ -642,13 +401,13 @@ static void test_relocate_later(void **state)
 	assert_state(w, "idle", "outside_window");
 	assert_string_equal(pool_row(w).rate, "10MiB/s");
 	tier_sim_set_speed(w->sim, 1);
-	run_until(w, MIDNIGHT_S + 10);
+	world_run_until(w, MIDNIGHT_S + 10);
 	assert_state(w, "relocating", "-");
 	abort_relocation(w);
-	run_for(w, 2);
+	world_run_for(w, 2);
 	assert_state(w, "idle", "outside_window");
 	assert_string_equal(pool_row(w).rate, "fast");
-	run_for(w, HOUR_S);
+	world_run_for(w, HOUR_S);
 	assert_state(w, "idle", "outside_window");
 	relocate(w, "sim", false, "");
 	assert_state(w, "relocating", "-");
@@ -662,25 +421,25 @@ static void test_pause(void **state)
 
 	make_hot_spot(w);
 	tier_sim_set_speed(w->sim, 1);
-	run_until(w, MIDNIGHT_S + 10);
+	world_run_until(w, MIDNIGHT_S + 10);
 	set_paused(w, true);
 	assert_state(w, "stopping", "paused");
-	run_for(w, 2);
+	world_run_for(w, 2);
 	assert_state(w, "paused", "paused");
 	assert_int_equal(pool_row(w).active_moves, 0);
 	assert_true(pool_row(w).end != 0);
-	run_for(w, 600);
+	world_run_for(w, 600);
 	assert_int_equal(pool_row(w).pending_moves, 5);
 
 	/* It survives a restart, in an open window. */
 	tierd_free(w->tierd);
-	start_tierd(w);
-	run_for(w, 60);
+	world_start_tierd(w);
+	world_run_for(w, 60);
 	assert_state(w, "paused", "paused");
 	tier_sim_set_speed(w->sim, 1 << 20);
 	set_paused(w, false);
 	assert_state(w, "relocating", "-");
-	run_for(w, 60);
+	world_run_for(w, 60);
 	assert_int_equal(on_tier(w, 0), 5);
 	assert_int_equal(w->events[LOG_PAUSED_EVENT], 1);
 	assert_int_equal(w->events[LOG_RESUMED_EVENT], 1);
@@ -696,13 +455,13 @@ static void test_pause_by_hand(void **state)
 	tier_sim_set_speed(w->sim, 1);
 	relocate(w, "sim", true, "slow");
 	set_paused(w, true);
-	run_for(w, 10);
+	world_run_for(w, 10);
 	assert_state(w, "paused", "paused");
 	tier_sim_set_speed(w->sim, 1 << 20);
 	set_paused(w, false);
 	assert_true(pool_row(w).by_hand);
 	assert_string_equal(pool_row(w).rate, "slow");
-	run_for(w, 60);
+	world_run_for(w, 60);
 	assert_int_equal(on_tier(w, 0), 5);
 	assert_false(pool_row(w).by_hand);
 	world_free(w);
@@ -719,23 +478,23 @@ static void test_abort(void **state)
 	relocate(w, "sim", true, "");
 	abort_relocation(w);
 	assert_state(w, "stopping", "outside_window");
-	run_for(w, 5);
+	world_run_for(w, 5);
 	assert_state(w, "idle", "outside_window");
 	assert_false(pool_row(w).by_hand);
 
 	/* In a window: not before the next one, not even after a restart. */
-	run_until(w, MIDNIGHT_S + 10);
+	world_run_until(w, MIDNIGHT_S + 10);
 	assert_state(w, "relocating", "-");
 	abort_relocation(w);
-	run_for(w, 5);
+	world_run_for(w, 5);
 	tierd_free(w->tierd);
-	start_tierd(w);
-	run_for(w, HOUR_S);
+	world_start_tierd(w);
+	world_run_for(w, HOUR_S);
 	assert_state(w, "idle", "outside_window");
 	tier_sim_set_speed(w->sim, 1 << 20);
-	run_until(w, MIDNIGHT_S + 24 * HOUR_S - 10);
+	world_run_until(w, MIDNIGHT_S + 24 * HOUR_S - 10);
 	assert_int_equal(on_tier(w, 0), 0);
-	run_until(w, MIDNIGHT_S + 24 * HOUR_S + 10);
+	world_run_until(w, MIDNIGHT_S + 24 * HOUR_S + 10);
 	assert_int_equal(on_tier(w, 0), 5);
 	world_free(w);
 }
@@ -743,7 +502,7 @@ static void test_abort(void **state)
 static void test_plan(void **state)
 {
 	struct world *w = world_new("");
-	const struct clock_time earlier = now_of(w);
+	const struct clock_time earlier = world_now(w);
 	struct tierd_plan plan;
 	struct tierd_extents extents;
 	struct tierd_error error;
@@ -751,7 +510,7 @@ static void test_plan(void **state)
 
 	assert_int_equal(tierd_plan(w->tierd, "nope", &earlier, &plan, &error), -ENOENT);
 	make_hot_spot(w);
-	now = now_of(w);
+	now = world_now(w);
 	assert_int_equal(tierd_plan(w->tierd, "sim", &now, &plan, &error), 0);
 	assert_int_equal(plan.nr_moves, 5);
 	assert_int_equal(plan.bytes, 5 * EXTENT_SECTORS << 9);
@@ -767,10 +526,10 @@ static void test_plan(void **state)
 	/* While it runs, a look at the plan does not disturb it. */
 	tier_sim_set_speed(w->sim, 64 << 10);
 	relocate(w, "sim", true, "");
-	now = now_of(w);
+	now = world_now(w);
 	assert_int_equal(tierd_plan(w->tierd, "sim", &now, &plan, &error), 0);
 	assert_int_equal(plan.nr_moves, 3);
-	run_for(w, 120);
+	world_run_for(w, 120);
 	assert_int_equal(on_tier(w, 0), 5);
 	assert_int_equal(pool_row(w).up_moves, 5);
 	world_free(w);
@@ -788,13 +547,13 @@ static void test_moves_fail(void **state)
 	make_hot_spot(w);
 	tier_sim_fail_moves(w->sim, 0, TIER_REASON_NOT_CONVERGING, 3);
 	relocate(w, "sim", true, "");
-	run_for(w, 2);
+	world_run_for(w, 2);
 	row = pool_row(w);
 	assert_int_equal(row.up_moves, 2);
 	assert_int_equal(row.retried_moves, 3);
 	assert_state(w, "idle", "throttled");
 	assert_int_equal(tierd_extents(w->tierd, "sim/v", &extents, &error), 0);
-	run_for(w, 20);
+	world_run_for(w, 20);
 	row = pool_row(w);
 	assert_int_equal(row.up_moves, 5);
 	assert_int_equal(row.failed_moves, 0);
@@ -812,7 +571,7 @@ static void test_device_dies(void **state)
 	make_hot_spot(w);
 	tier_sim_fail_moves(w->sim, 0, TIER_REASON_DST_WRITE_ERROR, 1000000);
 	relocate(w, "sim", true, "");
-	run_for(w, 600);
+	world_run_for(w, 600);
 	row = pool_row(w);
 	assert_int_equal(row.up_moves, 0);
 	assert_int_equal(row.failed_moves, 5);
@@ -820,13 +579,13 @@ static void test_device_dies(void **state)
 	assert_true(tier_sim_nr_migrates(w->sim) <= 30);
 
 	tier_sim_set_device_state(w->sim, 0, TIER_DEVICE_FAILED);
-	run_for(w, 600);
+	world_run_for(w, 600);
 	assert_true(tierd_tier_row(w->tierd, 0, &tier));
 	assert_string_equal(tier.reason, "device_missing");
 	assert_int_equal(tier.online_devices, 0);
 	/* A tier that is not there is a state, not a loop. */
 	w->ticks = 0;
-	run_until(w, MIDNIGHT_S + 8 * HOUR_S);
+	world_run_until(w, MIDNIGHT_S + 8 * HOUR_S);
 	assert_true(w->ticks < 400);
 	world_free(w);
 }
@@ -837,14 +596,14 @@ static void test_meta_ro(void **state)
 
 	make_hot_spot(w);
 	tier_sim_set_mode(w->sim, TIER_POOL_META_RO);
-	run_until(w, MIDNIGHT_S + 600);
+	world_run_until(w, MIDNIGHT_S + 600);
 	assert_state(w, "error", "meta_error");
 	assert_string_equal(pool_row(w).mode, "meta_ro");
 	assert_string_equal(pool_row(w).detail, "the pool is in mode meta_ro: its metadata cannot be "
 			    "written, so nothing can be moved");
 	assert_int_equal(w->events[LOG_POOL_ERROR_EVENT], 1);
 	tier_sim_set_mode(w->sim, TIER_POOL_RW);
-	run_for(w, 600);
+	world_run_for(w, 600);
 	assert_int_equal(on_tier(w, 0), 5);
 	assert_int_equal(w->events[LOG_POOL_RECOVERED_EVENT], 1);
 	world_free(w);
@@ -857,13 +616,13 @@ static void test_meta_ro_while_moving(void **state)
 
 	make_hot_spot(w);
 	tier_sim_set_speed(w->sim, 64 << 10);
-	run_until(w, MIDNIGHT_S);
+	world_run_until(w, MIDNIGHT_S);
 	tier_sim_set_mode(w->sim, TIER_POOL_META_RO);
-	run_for(w, 60);
+	world_run_for(w, 60);
 	assert_state(w, "error", "meta_error");
 	assert_int_equal(pool_row(w).active_moves, 0);
 	tier_sim_set_mode(w->sim, TIER_POOL_RW);
-	run_for(w, 600);
+	world_run_for(w, 600);
 	assert_int_equal(on_tier(w, 0), 5);
 	world_free(w);
 }
@@ -878,30 +637,30 @@ static void test_calls_fail(void **state)
 
 	make_hot_spot(w);
 	w->read_error = -EPROTO;
-	run_for(w, 600);
+	world_run_for(w, 600);
 	assert_state(w, "error", "throttled");
 	assert_string_equal(pool_row(w).detail, "reading the pool failed: Protocol error");
 	assert_int_equal(w->events[LOG_POOL_ERROR_EVENT], 6);	/* one above debug level */
-	now = now_of(w);
+	now = world_now(w);
 	assert_true(tierd_plan(w->tierd, "sim", &now, &plan, &error) < 0);
 	assert_int_equal(error.kind, TIERD_UNAVAILABLE);
 	w->ticks = 0;
-	run_for(w, HOUR_S);
+	world_run_for(w, HOUR_S);
 	assert_true(w->ticks < 20);
 	w->read_error = 0;
-	run_for(w, 600);
+	world_run_for(w, 600);
 	assert_state(w, "idle", "outside_window");
 	assert_int_equal(w->events[LOG_POOL_RECOVERED_EVENT], 1);
 
 	/* The same while a relocation by hand runs: it is not lost. */
 	w->migrate_error = -EPROTO;
 	relocate(w, "sim", false, "");
-	now = now_of(w);
+	now = world_now(w);
 	assert_true(tierd_relocate(w->tierd, "sim", true, "", &now, &error) < 0);
-	run_for(w, 60);
+	world_run_for(w, 60);
 	assert_state(w, "error", "throttled");
 	w->migrate_error = 0;
-	run_for(w, 600);
+	world_run_for(w, 600);
 	assert_int_equal(on_tier(w, 0), 5);
 	assert_int_equal(pool_row(w).up_moves, 5);
 	assert_false(pool_row(w).by_hand);
@@ -921,13 +680,13 @@ static void test_pool_vanishes(void **state)
 	tier_sim_set_speed(w->sim, 1);
 	relocate(w, "sim", true, "");
 	w->read_error = -ENODEV;
-	run_for(w, 400);
+	world_run_for(w, 400);
 	assert_true(w->next.has_lost_pools);
-	now = now_of(w);
+	now = world_now(w);
 	assert_int_equal(tierd_remove_pool(w->tierd, "sim", &now), 0);
 	assert_int_equal(tierd_remove_pool(w->tierd, "sim", &now), -ENOENT);
 	assert_false(tierd_pool_row(w->tierd, 0, &row));
-	tick(w);
+	world_tick(w);
 	assert_false(w->next.has_lost_pools);
 	assert_int_equal(w->next.at_ns, CLOCK_NEVER);
 
@@ -935,13 +694,13 @@ static void test_pool_vanishes(void **state)
 	w->read_error = 0;
 	tier_sim_reload(w->sim);
 	tier_sim_set_speed(w->sim, 1 << 20);
-	add_pool(w);
-	run_for(w, 60);
+	world_add_pool(w);
+	world_run_for(w, 60);
 	assert_int_equal(tierd_extents(w->tierd, "sim/v", &extents, &error), 0);
 	heat = extents.heat[0];
 	assert_true(heat > 10000);
 	heat_up(w, 0, 0, 1, 50000);
-	run_for(w, 600);
+	world_run_for(w, 600);
 	assert_int_equal(tierd_extents(w->tierd, "sim/v", &extents, &error), 0);
 	assert_true(extents.heat[0] > 1.3 * heat && extents.heat[0] < 1.7 * heat);
 	world_free(w);
@@ -956,7 +715,7 @@ static void test_volumes_come_and_go(void **state)
 
 	make_hot_spot(w);
 	assert_int_equal(tier_sim_add_volume(w->sim, 7, ""), 1);
-	run_for(w, 600);
+	world_run_for(w, 600);
 	assert_true(tierd_volume_row(w->tierd, 1, &row));
 	assert_string_equal(row.name, row.uuid);
 	assert_string_equal(row.policy, "auto");
@@ -968,7 +727,7 @@ static void test_volumes_come_and_go(void **state)
 	tier_sim_remove_volume(w->sim, 0);
 	assert_int_equal(tier_sim_add_volume(w->sim, 40, "name=new"), 0);
 	heat_up(w, 0, 1, 1, 10);
-	run_for(w, 600);
+	world_run_for(w, 600);
 	assert_int_equal(tierd_extents(w->tierd, "sim/v", &extents, &error), -ENOENT);
 	assert_int_equal(error.kind, TIERD_NO_SUCH_VOLUME);
 	assert_int_equal(tierd_extents(w->tierd, "sim/new", &extents, &error), 0);
@@ -986,7 +745,7 @@ static void test_policies(void **state)
 	struct tierd_volume_row row;
 	char label[64];
 
-	run_for(w, 60);
+	world_run_for(w, 60);
 	tier_sim_add_volume(w->sim, 1, "name=a;policy=highest");
 	tier_sim_add_volume(w->sim, 1, "name=b");
 	tier_sim_add_volume(w->sim, 1, "name=c");
@@ -995,7 +754,7 @@ static void test_policies(void **state)
 	snprintf(label, sizeof(label), "name=e;policy=auto;pin=highest:%lld",
 		 (long long)(NOON_S + HOUR_S));
 	tier_sim_add_volume(w->sim, 1, label);
-	run_for(w, 600);
+	world_run_for(w, 600);
 	tierd_volume_row(w->tierd, 0, &row);
 	assert_string_equal(row.policy, "highest");
 	assert_string_equal(row.policy_from, "label");
@@ -1018,7 +777,7 @@ static void test_policies(void **state)
 	assert_int_equal(tier_sim_tier_of(w->sim, 1, 0), 2);
 	heat_up(w, 4, 0, 1, 1);
 	assert_int_equal(tier_sim_tier_of(w->sim, 4, 0), 0);
-	run_until(w, NOON_S + HOUR_S + 600);
+	world_run_until(w, NOON_S + HOUR_S + 600);
 	tierd_volume_row(w->tierd, 4, &row);
 	assert_string_equal(row.policy, "auto");
 	assert_string_equal(row.policy_from, "label");
@@ -1036,11 +795,11 @@ static void test_reload(void **state)
 	struct clock_time now;
 
 	make_hot_spot(w);
-	now = now_of(w);
-	tierd_set_config(w->tierd, config_of("schedule = ( ); half_life = (\"1h\", \"24h\");"
+	now = world_now(w);
+	tierd_set_config(w->tierd, world_config("schedule = ( ); half_life = (\"1h\", \"24h\");"
 					     "pools = ( { name = \"sim\"; headroom_percent = 50;"
 					     "tiers = ( { tier = 0; name = \"ssd\"; } ); } );"), &now);
-	run_for(w, 60);
+	world_run_for(w, 60);
 	assert_string_equal(pool_row(w).window, "");
 	assert_int_equal(pool_row(w).window_start, 0);
 	assert_true(tierd_tier_row(w->tierd, 0, &row));
@@ -1049,12 +808,12 @@ static void test_reload(void **state)
 	assert_true(tierd_tier_row(w->tierd, 2, &row));
 	assert_string_equal(row.name, "2");
 	assert_false(tierd_tier_row(w->tierd, 3, &row));
-	run_until(w, MIDNIGHT_S + HOUR_S);
+	world_run_until(w, MIDNIGHT_S + HOUR_S);
 	assert_state(w, "idle", "outside_window");
 	assert_int_equal(tier_sim_nr_migrates(w->sim), 0);
-	now = now_of(w);
-	tierd_set_config(w->tierd, config_of(""), &now);
-	run_for(w, 60);
+	now = world_now(w);
+	tierd_set_config(w->tierd, world_config(""), &now);
+	world_run_for(w, 60);
 	assert_int_equal(on_tier(w, 0), 5);
 	world_free(w);
 }
@@ -1063,7 +822,7 @@ static void test_reload(void **state)
 
 static void copy_heat(struct world *w, float *ret_heat)
 {
-	const struct clock_time now = now_of(w);
+	const struct clock_time now = world_now(w);
 	struct tierd_extents extents;
 	struct tierd_error error;
 	struct tierd_plan plan;
@@ -1089,26 +848,26 @@ static void test_restart(void **state)
 	int64_t since;
 
 	make_hot_spot(w);
-	run_for(w, 5 * HOUR_S + 17);
+	world_run_for(w, 5 * HOUR_S + 17);
 	copy_heat(w, before);
 	since = pool_row(w).heat_since;
 	assert_int_equal(since, NOON_S);
-	now = now_of(w);
+	now = world_now(w);
 	assert_int_equal(tierd_save(w->tierd, &now), 0);
 	tierd_free(w->tierd);
-	start_tierd(w);
-	tick(w);
+	world_start_tierd(w);
+	world_tick(w);
 	copy_heat(w, after);
 	assert_memory_equal(before, after, sizeof(before));
 	assert_int_equal(pool_row(w).heat_since, since);
 
 	/* Another boot: the clock's zero is another, the heat the same. */
-	now = now_of(w);
+	now = world_now(w);
 	assert_int_equal(tierd_save(w->tierd, &now), 0);
 	tierd_free(w->tierd);
 	reboot(w);
-	start_tierd(w);
-	tick(w);
+	world_start_tierd(w);
+	world_tick(w);
 	copy_heat(w, after);
 	for (int i = 0; i < 40; i++)
 		assert_true(fabsf(after[i] - before[i]) <= before[i] * 1e-5f);
@@ -1129,11 +888,11 @@ static void test_killed(void **state)
 	for (int i = 0; i < 20; i++) {
 		heat_up(w, 0, i, 5, 5000);
 		heat_up(twin, 0, i, 5, 5000);
-		run_for(w, 1700);
-		run_for(twin, 1700);
+		world_run_for(w, 1700);
+		world_run_for(twin, 1700);
 		tierd_free(w->tierd);
-		start_tierd(w);
-		tick(w);
+		world_start_tierd(w);
+		world_tick(w);
 	}
 	copy_heat(w, killed);
 	copy_heat(twin, lived);
@@ -1155,15 +914,15 @@ static void test_no_heat_yet(void **state)
 
 	make_hot_spot(w);
 	relocate(w, "sim", true, "");
-	run_for(w, 60);
+	world_run_for(w, 60);
 	assert_int_equal(on_tier(w, 0), 5);
 	tierd_free(w->tierd);
 	assert_int_equal(unlinkat(w->setup.state_dirfd, "00000000-0000-4000-8000-000000000001.0", 0) &
 			 unlinkat(w->setup.state_dirfd, "00000000-0000-4000-8000-000000000001.1", 0),
 			 0);
 	tier_sim_reload(w->sim);
-	start_tierd(w);
-	run_until(w, MIDNIGHT_S + HOUR_S);
+	world_start_tierd(w);
+	world_run_until(w, MIDNIGHT_S + HOUR_S);
 	assert_int_equal(tierd_extents(w->tierd, "sim/v", &extents, &error), 0);
 	assert_true(extents.heat[0] < 0);
 	assert_int_equal(on_tier(w, 0), 5);
@@ -1178,7 +937,7 @@ static void test_damaged_state(void **state)
 	struct world *w = world_new("");
 
 	make_hot_spot(w);
-	run_for(w, 3 * HOUR_S);
+	world_run_for(w, 3 * HOUR_S);
 	tierd_free(w->tierd);
 	for (int i = 0; i < 2; i++) {
 		int fd = openat(w->setup.state_dirfd, names[i], O_RDWR);
@@ -1187,9 +946,9 @@ static void test_damaged_state(void **state)
 		assert_int_equal(pwrite(fd, "x", 1, 500), 1);
 		close(fd);
 	}
-	start_tierd(w);
+	world_start_tierd(w);
 	assert_int_equal(w->events[LOG_STATE_UNUSABLE_EVENT], 1);
-	run_for(w, 60);
+	world_run_for(w, 60);
 	/* What the kernel still counts is heat; the rest is not known. */
 	assert_true(pool_row(w).heat_since > NOON_S);
 	world_free(w);
@@ -1203,12 +962,12 @@ static void test_dies_while_moving(void **state)
 
 	make_hot_spot(w);
 	tier_sim_set_speed(w->sim, 64 << 10);
-	run_until(w, MIDNIGHT_S + 4);
+	world_run_until(w, MIDNIGHT_S + 4);
 	assert_int_equal(pool_row(w).active_moves, 2);
 	tierd_free(w->tierd);
-	start_tierd(w);
+	world_start_tierd(w);
 	assert_int_equal(pool_row(w).active_moves, 2);
-	run_for(w, 200);
+	world_run_for(w, 200);
 	row = pool_row(w);
 	assert_int_equal(on_tier(w, 0), 5);
 	assert_int_equal(row.up_moves, 5);
@@ -1226,8 +985,8 @@ static void test_dies_outside_window(void **state)
 	tier_sim_set_speed(w->sim, 64 << 10);
 	relocate(w, "sim", true, "");
 	tierd_free(w->tierd);
-	start_tierd(w);
-	run_for(w, 100);
+	world_start_tierd(w);
+	world_run_for(w, 100);
 	assert_int_equal(on_tier(w, 0), 2);
 	assert_int_equal(pool_row(w).active_moves, 0);
 	assert_state(w, "idle", "outside_window");
@@ -1241,16 +1000,16 @@ static void test_leave(void **state)
 
 	make_hot_spot(w);
 	tier_sim_set_speed(w->sim, 1);
-	run_until(w, MIDNIGHT_S + 60);
+	world_run_until(w, MIDNIGHT_S + 60);
 	assert_false(tierd_is_idle(w->tierd));
 	tierd_leave(w->tierd);
-	tick(w);
+	world_tick(w);
 	assert_false(tierd_is_idle(w->tierd));
-	run_for(w, 2);
+	world_run_for(w, 2);
 	assert_true(tierd_is_idle(w->tierd));
-	now = now_of(w);
+	now = world_now(w);
 	assert_int_equal(tierd_save(w->tierd, &now), 0);
-	run_for(w, HOUR_S);
+	world_run_for(w, HOUR_S);
 	assert_int_equal(on_tier(w, 0), 0);
 	world_free(w);
 }
@@ -1259,19 +1018,19 @@ static void test_state_cannot_be_saved(void **state)
 {
 	struct world *w = world_new("");
 	int dirfd = w->setup.state_dirfd, null = open("/dev/null", O_RDONLY);
-	struct clock_time now = now_of(w);
+	struct clock_time now = world_now(w);
 	struct tierd_error error;
 
-	run_for(w, 60);
+	world_run_for(w, 60);
 	/* The folder is gone from under it. */
 	tierd_free(w->tierd);
 	w->setup.state_dirfd = null;
-	start_tierd(w);
+	world_start_tierd(w);
 	assert_true(tierd_pause(w->tierd, "sim", true, &now, &error) < 0);
 	assert_int_equal(error.kind, TIERD_UNAVAILABLE);
 	assert_state(w, "paused", "paused");
 	w->ticks = 0;
-	run_for(w, HOUR_S);
+	world_run_for(w, HOUR_S);
 	assert_true(w->ticks < 100);
 	w->setup.state_dirfd = dirfd;
 	close(null);
