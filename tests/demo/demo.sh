@@ -13,7 +13,10 @@ rm -f "$out"/result.json "$out"/heatmap*.svg
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
 	echo "demo: the guest's shared folder needs root: sudo"
-	as_root=(sudo env O="${O:-build}" ${TIER_CACHE:+TIER_CACHE="$TIER_CACHE"})
+	as_root=(sudo env O="${O:-build}")
+	for name in TIER_CACHE TIER_ACCEL TIER_VM_SLOTS; do
+		[ -z "${!name-}" ] || as_root+=("$name=${!name}")
+	done
 fi
 start=$SECONDS
 echo "demo: about four minutes from here on"
