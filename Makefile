@@ -174,9 +174,10 @@ $(O)/guest/%: $(O)/tests/bench/%.o $(O)/libtier.a
 # The kernel's own make must not see our O=, CC= and so on, so it starts without MAKEFLAGS.
 
 KERNELS ?= 6.1 6.12
+# 1: the windows of the drain protocol widened; 2: and its key step left out, to be found out
 ifneq ($(DRAIN_STRESS),)
 VARIANT := drain$(DRAIN_STRESS)
-KCFLAGS_TIER += -DDM_TIER_STRESS_DRAIN=$(DRAIN_STRESS)
+KCFLAGS_TIER += -DDM_TIER_STRESS_DRAIN $(if $(filter 2,$(DRAIN_STRESS)),-DDM_TIER_STRESS_NO_REREAD)
 endif
 variant := $(if $(VARIANT),-$(VARIANT))
 host_kver := $(shell uname -r)
@@ -247,8 +248,10 @@ check-vm: tests modules
 	$(Q)rm -rf $(O)/results
 	$(Q)tests/suites.sh vm $(VM_TESTS)
 	$(Q)tests/suites.sh verdict
-demo: tests
-	$(Q)$(MAKE) --no-print-directory modules KERNELS=6.1
+# From nothing: installs what is missing first, so it depends on nothing that needs a compiler.
+demo:
+	$(Q)tests/setup.sh
+	$(Q)$(MAKE) --no-print-directory user guest-programs module-6.1
 	$(Q)tests/demo/demo.sh
 BENCH ?= hotpath
 bench: tests
