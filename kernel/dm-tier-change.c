@@ -33,17 +33,17 @@ struct list_head *__dm_tier_meta_reserve(struct dm_tier_pool *pool,
 	/* Operations block workers: those of one device must not take them all. */
 	if (dev && dev->credits >= DEVICE_OPERATIONS)
 		return &dev->waiters;
-	if (dev && dev->credits + dev->nr_open >= META_CREDITS / 4) {
+	if (dev && dev->credits + dev->nr_changes >= META_CREDITS / 4) {
 		/* What a failing device keeps open waits for the periodic commit. */
 		if (!READ_ONCE(dev->failed))
 			dm_tier_meta_kick(pool);
 		return &dev->waiters;
 	}
-	if (meta->nr_open + meta->credits >= limit) {
+	if (meta->nr_changes + meta->credits >= limit) {
 		dm_tier_meta_kick(pool);
 		return &pool->credit_waiters;
 	}
-	meta->credits++;
+	meta->credits += dev ? 1 : LARGE_RECORD_CREDITS;
 	if (dev)
 		dev->credits++;
 	return NULL;
@@ -51,7 +51,7 @@ struct list_head *__dm_tier_meta_reserve(struct dm_tier_pool *pool,
 
 void __dm_tier_meta_unreserve(struct dm_tier_pool *pool, struct dm_tier_device *dev)
 {
-	pool->meta->credits--;
+	pool->meta->credits -= dev ? 1 : LARGE_RECORD_CREDITS;
 	if (dev)
 		dev->credits--;
 	/* Who waits looks under pool->lock, after it has entered the queue. */
@@ -208,8 +208,23 @@ void __dm_tier_change_open(struct dm_tier_meta *meta, struct dm_tier_change *cha
 	change->open = true;
 	list_add_tail(&change->list, &meta->open_changes);
 	meta->nr_open++;
-	if (change->type == DM_TIER_REC_SLOT)
-		meta->pool->device[change->index]->nr_open++;
+}
+
+static void count_change(struct dm_tier_pool *pool, struct dm_tier_change *change, int n)
+{
+	if (change->type != DM_TIER_REC_SLOT) {
+		pool->meta->nr_changes += n * LARGE_RECORD_CREDITS;
+		return;
+	}
+	pool->meta->nr_changes += n;
+	pool->device[change->index]->nr_changes += n;
+}
+
+void __dm_tier_change_end(struct dm_tier_pool *pool, struct dm_tier_change *change)
+{
+	count_change(pool, change, -1);
+	*__dm_tier_change_place(pool, change) = NULL;
+	dm_tier_meta_change_free(pool, change);
 }
 
 /* Finds or begins the change of a record whose key is in @key. */
@@ -234,6 +249,7 @@ static u64 touch(struct dm_tier_pool *pool, const struct dm_tier_change *key, u6
 			return meta->open_seq;
 		*spare = NULL;
 		*place = change;
+		count_change(pool, change, 1);
 		__dm_tier_change_newest(pool, change, &change->committed);
 		change->committed.tombstone |= create;
 	}

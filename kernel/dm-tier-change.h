@@ -20,4 +20,7 @@ void __dm_tier_change_newest(struct dm_tier_pool *pool, struct dm_tier_change *c
 void __dm_tier_change_open(struct dm_tier_meta *meta, struct dm_tier_change *change,
 			   u64 deps);
 
+/* The newest state is durable: the change is over. */
+void __dm_tier_change_end(struct dm_tier_pool *pool, struct dm_tier_change *change);
+
 #endif /* DM_TIER_CHANGE_H */

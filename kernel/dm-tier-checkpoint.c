@@ -93,7 +93,9 @@ static int write_slots(struct writer *w, struct dm_tier_device *dev)
 
 	spin_lock(&pool->lock);
 	for (slot = 0; slot < dev->slots; slot++) {
-		while (__dm_tier_meta_durable_slot(dev, slot, &w->rec) && !writer_add(w)) {
+		/* The device may be forgotten while the lock is not held. */
+		while (slot < dev->slots &&
+		       __dm_tier_meta_durable_slot(dev, slot, &w->rec) && !writer_add(w)) {
 			spin_unlock(&pool->lock);
 			r = writer_flush(w);
 			if (r)

@@ -8,6 +8,7 @@
 #include "dm-tier-pool.h"
 #include "dm-tier-volume.h"
 
+#define COPY_STUCK	(30 * HZ)	/* no copy has returned for so long: a device hangs */
 #define COPY_DEPTH		8	/* region copies under way, per move */
 #define FEW_REGIONS		4	/* freeze at so few left ... */
 #define FREEZE_NS		(100 * NSEC_PER_MSEC)	/* ... or if they take no longer */
@@ -81,7 +82,8 @@ static bool copy_region(struct dm_tier_move *m, u32 region)
 		atomic_inc(&m->write_errors);
 		return false;
 	}
-	atomic_inc(&m->jobs);
+	if (!atomic_fetch_inc(&m->jobs))
+		WRITE_ONCE(m->copied_at, jiffies);
 	m->bytes += from.count << SECTOR_SHIFT;
 	dm_kcopyd_copy(pool->kcopyd, &from, 1, &to, 0, copied, m);
 	return true;
@@ -152,8 +154,13 @@ static bool wait_jobs(struct dm_tier_move *m, int left, unsigned long deadline)
 				       atomic_read(&m->jobs) <= left ||
 				       dm_tier_move_stopped(m), timeout))
 			return atomic_read(&m->jobs) <= left;
-		if (!deadline)
-			dm_tier_copy_check_force(m);
+		if (deadline)
+			continue;
+		dm_tier_copy_check_force(m);
+		if (time_after(jiffies, READ_ONCE(m->copied_at) + COPY_STUCK)) {
+			WRITE_ONCE(m->stop, m->stop ?: MOVE_DEADLINE);
+			return false;
+		}
 	}
 }
 

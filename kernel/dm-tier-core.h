@@ -171,7 +171,7 @@ struct dm_tier_device {
 	u32 used, reserved, quarantined, parked, free;	/* [L] */
 	u32 hint;			/* [L] where to look for a free slot */
 	u32 credits;			/* [L] taken by operations on it ... */
-	u32 nr_open;			/* [L] ... and its slots' open changes */
+	u32 nr_changes;			/* [L] ... and changes of its slots */
 	struct list_head waiters;	/* [L] bios that wait for one of its credits */
 	struct dm_tier_change *change;	/* [L] */
 	atomic64_t errors;
@@ -188,6 +188,7 @@ struct dm_tier_device {
 	spinlock_t flush_lock;		/* irqs off; guards the flush fields */
 	u64 flush_wanted, flush_started, flush_done, flush_ok;
 	bool flush_running;
+	unsigned long flush_since;	/* jiffies, of the running one */
 	int flush_error;		/* of the last one that failed */
 	struct bio flush_bio;
 	struct work_struct flush_work;
@@ -356,6 +357,7 @@ struct dm_tier_pool {
 	/* slow path (dm-tier-io.c) */
 	struct workqueue_struct *io_wq;
 	struct workqueue_struct *flush_wq; /* FLUSHes, which block for the devices' */
+	struct workqueue_struct *end_wq; /* ends of data writes and frees, which do not */
 	struct hlist_head ops[OPS_BUCKETS];	/* [L] */
 	struct list_head commit_waiters; /* [L] bios, by wait_seq */
 	struct list_head credit_waiters; /* [L] for the pool's; devices have their own */
@@ -397,6 +399,7 @@ struct dm_tier_pool {
 /* One loaded table of a pool: ti->private (dm-tier-pool.c). */
 struct dm_tier_pool_table {
 	struct dm_tier_pool *pool;	/* counted; once bound, or if ctr found it active */
+	struct dm_tier_pool *old_pool;	/* counted; ctr's, that was gone at the resume */
 	struct dm_target *ti;
 	struct dm_dev *meta_dev;
 	struct dm_tier_super super;	/* as ctr read it: identity only */

@@ -207,6 +207,7 @@ static void flush_ended(struct dm_tier_device *dev, int error)
 		dev->flush_started = dev->flush_wanted;
 	else
 		dev->flush_running = false;
+	dev->flush_since = jiffies;
 	spin_unlock_irqrestore(&dev->flush_lock, flags);
 	wake_up_all(&dev->wait);
 	if (again)
@@ -255,6 +256,7 @@ u64 dm_tier_device_flush_request(struct dm_tier_device *dev)
 	if (start) {
 		dev->flush_running = true;
 		dev->flush_started = ticket;
+		dev->flush_since = jiffies;
 	}
 	spin_unlock_irqrestore(&dev->flush_lock, flags);
 	if (start)
@@ -278,9 +280,24 @@ int dm_tier_device_flush_wait(struct dm_tier_device *dev, u64 ticket, long timeo
 {
 	int error;
 
-	if (!wait_event_timeout(dev->wait, flush_over(dev, ticket, &error), timeout))
+	/* Of a device that was given up nothing comes any more. */
+	if (!wait_event_timeout(dev->wait, flush_over(dev, ticket, &error) ||
+				!dm_tier_device_is_member(dev), timeout))
 		return -ETIMEDOUT;
-	return error;
+	return flush_over(dev, ticket, &error) ? error : -EIO;
+}
+
+bool dm_tier_device_flush_late(struct dm_tier_device *dev, unsigned long limit)
+{
+	unsigned long flags;
+	bool late;
+
+	spin_lock_irqsave(&dev->flush_lock, flags);
+	late = dev->flush_running && time_after(jiffies, dev->flush_since + limit);
+	if (late)
+		dev->failed = true;
+	spin_unlock_irqrestore(&dev->flush_lock, flags);
+	return late;
 }
 
 int dm_tier_device_detach(struct dm_tier_device *dev, long timeout)
@@ -414,6 +431,8 @@ void dm_tier_device_reset(struct dm_tier_device *dev)
 	map = dev->free_map;
 	dev->slot = NULL;
 	dev->free_map = NULL;
+	dev->failed = false;
+	atomic64_set(&dev->errors, 0);
 	dev->slots = 0;
 	dev->free = 0;
 	dev->quarantined = 0;

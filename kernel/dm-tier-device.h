@@ -33,12 +33,12 @@ void dm_tier_device_free(struct dm_tier_device *dev);
  */
 #ifdef DM_TIER_STRESS_DRAIN
 #include <linux/delay.h>
-static inline void dm_tier_stress_window(void)
+static inline void dm_tier_stress_window(unsigned long us)
 {
-	udelay(20);
+	udelay(us);
 }
 #else
-static inline void dm_tier_stress_window(void) { }
+static inline void dm_tier_stress_window(unsigned long us) { }
 #endif
 
 #ifdef DM_TIER_STRESS_NO_REREAD
@@ -51,10 +51,14 @@ static inline void dm_tier_stress_window(void) { }
 /* Preemption is off.  Returns the epoch to put. */
 static inline u32 dm_tier_device_get(struct dm_tier_device *dev)
 {
-	/* Pairs with the release in a drain: who counts in the new epoch sees its flag. */
-	u32 epoch = smp_load_acquire(&dev->epoch);
+	u32 epoch;
 
-	dm_tier_stress_window();
+	/* The entry was read; a freeze and its flip of the epoch may come here ... */
+	dm_tier_stress_window(200);
+	/* Pairs with the release in a drain: who counts in the new epoch sees its flag. */
+	epoch = smp_load_acquire(&dev->epoch);
+	/* ... or here. */
+	dm_tier_stress_window(20);
 	this_cpu_inc(dev->inflight->get[epoch]);
 	return epoch;
 }
@@ -90,6 +94,9 @@ void dm_tier_device_job_put(struct dm_tier_device *dev);
  */
 u64 dm_tier_device_flush_request(struct dm_tier_device *dev);
 int dm_tier_device_flush_wait(struct dm_tier_device *dev, u64 ticket, long timeout);
+
+/* Has a flush run for longer?  Then the device has failed. */
+bool dm_tier_device_flush_late(struct dm_tier_device *dev, unsigned long limit);
 
 /*
  * Takes the bdev away and waits until nothing of ours or of the users' is on

@@ -58,7 +58,7 @@ void dm_tier_io_free_work(struct work_struct *work)
 		kfree(f);
 	}
 	if (!list_empty(&due))
-		queue_delayed_work(pool->io_wq, &pool->free_work, HZ);
+		queue_delayed_work(pool->end_wq, &pool->free_work, HZ);
 	list_splice_tail(&due, &pool->freeing);
 	spin_unlock(&pool->lock);
 	dm_tier_io_kick_space(pool);

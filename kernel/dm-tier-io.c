@@ -30,7 +30,8 @@ int dm_tier_io_init(struct dm_tier_pool *pool)
 				      WQ_UNBOUND_MAX_ACTIVE);
 	pool->flush_wq = alloc_workqueue("dm-tier-flush", WQ_UNBOUND | WQ_MEM_RECLAIM,
 					 WQ_UNBOUND_MAX_ACTIVE);
-	return pool->io_wq && pool->flush_wq ? 0 : -ENOMEM;
+	pool->end_wq = alloc_workqueue("dm-tier-end", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return pool->io_wq && pool->flush_wq && pool->end_wq ? 0 : -ENOMEM;
 }
 
 void dm_tier_io_exit(struct dm_tier_pool *pool)
@@ -42,6 +43,8 @@ void dm_tier_io_exit(struct dm_tier_pool *pool)
 	cancel_delayed_work_sync(&pool->space_work);
 	cancel_delayed_work_sync(&pool->free_work);
 	destroy_workqueue(pool->io_wq);
+	if (pool->end_wq)
+		destroy_workqueue(pool->end_wq);
 	dm_tier_io_forget_freeing(pool);
 }
 
@@ -140,7 +143,7 @@ void dm_tier_io_committed(struct dm_tier_pool *pool, u64 durable_seq)
 			list_move_tail(&tb->list, &ready);
 	take_credit_waiters(pool, &ready);
 	if (!list_empty(&pool->freeing))
-		mod_delayed_work(pool->io_wq, &pool->free_work, 0);
+		mod_delayed_work(pool->end_wq, &pool->free_work, 0);
 	spin_unlock(&pool->lock);
 	dm_tier_io_requeue(pool, &ready);
 }
@@ -325,7 +328,7 @@ enum mapped dm_tier_io_submit_mapped(struct dm_tier_bio *tb, struct dm_tier_exte
 
 	preempt_disable();
 	for (;;) {
-		entry = READ_ONCE(x->entry);
+		entry = smp_load_acquire(&x->entry);
 		if (!(entry & ENTRY_ALLOCATED))
 			r = MAPPED_FRESH;
 		else if (entry & never)
@@ -421,6 +424,6 @@ int dm_tier_io_ended(struct dm_tier_bio *tb, blk_status_t *error)
 	if (tb->stage != BIO_FIRST_WRITE && tb->stage != BIO_FUA_DATA)
 		return DM_ENDIO_DONE;
 	tb->status = *error;
-	queue_work(tb->table->pool->io_wq, &tb->work);
+	queue_work(tb->table->pool->end_wq, &tb->work);
 	return DM_ENDIO_INCOMPLETE;
 }

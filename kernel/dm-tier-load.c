@@ -231,6 +231,8 @@ static int make_volumes(struct load *l)
 		memcpy(v->uuid, rec->volume.uuid, sizeof(v->uuid));
 		v->tiers = rec->volume.tiers;
 		memcpy(v->placement, rec->volume.placement, sizeof(v->placement));
+		/* The older checkpoint may know it with a larger size: see settled. */
+		v->stale_ckpt = l->super.ckpt[0].id;
 		v->label_bytes = rec->volume.label_bytes;
 		memcpy(v->label, rec->volume.label, v->label_bytes);
 		pool->volume[id] = v;
@@ -256,8 +258,8 @@ static int make_owner(struct load *l, struct dm_tier_device *dev, u32 slot,
 	}
 	dm_tier_volume_need_chunk(v, s->extent);
 	spin_lock(&pool->lock);
-	__clear_bit(slot, dev->free_map);
-	dev->free--;
+	if (__test_and_clear_bit(slot, dev->free_map))
+		dev->free--;
 	dev->used++;
 	x = dm_tier_volume_extent(v, s->extent);
 	dm_tier_extent_map(v, s->extent, x, dev, slot, bits);

@@ -177,6 +177,7 @@ static int give_up_device(struct dm_tier_device *dev)
 		return r;
 	/* I/O that hangs is waited for by the dtr of the table that has the device. */
 	WRITE_ONCE(dev->bdev, NULL);
+	wake_up_all(&dev->wait);
 	forget_dirty(dev, true);
 	return 0;
 }
@@ -283,7 +284,8 @@ DM_TIER_MESSAGE(clear_quarantine)
 		struct dm_tier_slot *s = &dev->slot[slot];
 		struct dm_tier_change *spare;
 
-		if (!s->quarantine)
+		/* Not of a move's source: its record may be written already. */
+		if (!s->quarantine || s->state == SLOT_OWNED)
 			continue;
 		r = dm_tier_message_change_begin(pool, &spare);
 		if (r)

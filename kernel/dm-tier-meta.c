@@ -267,14 +267,15 @@ static bool take(struct dm_tier_meta *meta, bool idle, u64 *ret_deps, int *ret_e
 	u64 deps = 0;
 
 	spin_lock(&pool->lock);
-	if (list_empty(&meta->open_changes) && list_empty(&meta->open_moves) &&
-	    !(idle && meta->idle_commit)) {
-		spin_unlock(&pool->lock);
-		return false;
-	}
+	/* First, so that a checkpoint that failed is tried again whatever is open. */
 	if (__dm_tier_meta_log_full(meta)) {
 		spin_unlock(&pool->lock);
 		*ret_error = -EAGAIN;
+		return false;
+	}
+	if (list_empty(&meta->open_changes) && list_empty(&meta->open_moves) &&
+	    !(idle && meta->idle_commit)) {
+		spin_unlock(&pool->lock);
 		return false;
 	}
 	list_for_each_entry_safe(change, next, &meta->open_changes, list) {
@@ -287,8 +288,6 @@ static bool take(struct dm_tier_meta *meta, bool idle, u64 *ret_deps, int *ret_e
 		change->inflight = true;
 		list_del(&change->list);
 		list_add_tail(&change->commit_list, &meta->changes);
-		if (change->type == DM_TIER_REC_SLOT)
-			pool->device[change->index]->nr_open = 0;
 	}
 	meta->nr_open = 0;
 	meta->sealed = false;
@@ -374,7 +373,7 @@ static void drop_failed(struct dm_tier_meta *meta, u64 failed)
 			__dm_tier_meta_mark(change->owner, x, meta->open_seq);
 	}
 	list_for_each_entry_safe(m, next, &meta->moves, commit_list) {
-		if (!(failed & (1ULL << m->to->idx)))
+		if (!(failed & (1ULL << m->to->idx)) && dm_tier_device_is_member(m->to))
 			continue;
 		list_del_init(&m->commit_list);
 		__dm_tier_migrate_dropped(m);
@@ -474,8 +473,26 @@ static void change_durable(struct dm_tier_meta *meta, struct dm_tier_change *cha
 		change->committed = change->copy;
 		return;
 	}
-	*__dm_tier_change_place(pool, change) = NULL;
-	dm_tier_meta_change_free(pool, change);
+	__dm_tier_change_end(pool, change);
+}
+
+/* One that failed waits for the next second's commit. */
+static void queue_checkpoint(struct dm_tier_meta *meta)
+{
+	unsigned long failed_at = meta->ckpt_failed_at;
+
+	if (READ_ONCE(meta->stopped) || (failed_at && time_before(jiffies, failed_at + HZ)))
+		return;
+	queue_work(meta->wq, &meta->ckpt_work);
+}
+
+/* At half a log, and well before it is full. */
+static bool checkpoint_due(struct dm_tier_meta *meta)
+{
+	u64 blocks = meta->super.log_blocks;
+
+	return meta->since_ckpt > blocks / 2 ||
+		blocks - meta->since_tail <= 4 * DM_TIER_COMMIT_BLOCKS;
 }
 
 static void durable(struct dm_tier_meta *meta)
@@ -494,11 +511,11 @@ static void durable(struct dm_tier_meta *meta)
 	}
 	advance(meta);
 	meta->in_doubt = false;
-	checkpoint = meta->since_ckpt > meta->super.log_blocks / 2;
+	checkpoint = checkpoint_due(meta);
 	spin_unlock(&pool->lock);
 
-	if (checkpoint && !READ_ONCE(meta->stopped))
-		queue_work(meta->wq, &meta->ckpt_work);
+	if (checkpoint)
+		queue_checkpoint(meta);
 	dm_tier_pool_set_mode(pool, MODE_RW);
 	wake_up_all(&meta->wait);
 	dm_tier_io_committed(pool, meta->seq);
@@ -514,8 +531,8 @@ static int begin_commit(struct dm_tier_meta *meta, bool idle)
 	int r = 0;
 
 	if (!take(meta, idle, &deps, &r)) {
-		if (r && !READ_ONCE(meta->stopped))
-			queue_work(meta->wq, &meta->ckpt_work);
+		if (r)
+			queue_checkpoint(meta);
 		return r;
 	}
 	drop_failed(meta, flush_deps(pool, deps));
@@ -526,7 +543,6 @@ static int begin_commit(struct dm_tier_meta *meta, bool idle)
 		meta->dead = true;
 		return -EIO;
 	}
-	meta->in_doubt = true;
 	return 1;
 }
 
@@ -549,6 +565,7 @@ static int commit(struct dm_tier_meta *meta, bool idle)
 			durable(meta);
 		} else {
 			DMERR_LIMIT("writing the log: error %d; trying again", error);
+			meta->in_doubt = true;
 			dm_tier_pool_set_mode(meta->pool, MODE_META_RO);
 			wake_up_all(&meta->wait);
 			r = error;
@@ -558,14 +575,24 @@ static int commit(struct dm_tier_meta *meta, bool idle)
 	return r;
 }
 
-/* A device that failed or was late is in use again once a flush succeeds. */
-static void probe_failed(struct dm_tier_pool *pool)
+/*
+ * A device whose flush takes too long has failed, whoever asked for it; one that
+ * has failed is in use again once a flush succeeds.
+ */
+static void probe_devices(struct dm_tier_pool *pool)
 {
 	u32 i;
 
-	for (i = 0; i < DM_TIER_MAX_DEVICES; i++)
-		if (READ_ONCE(pool->device[i]->failed) && READ_ONCE(pool->device[i]->bdev))
-			dm_tier_device_flush_request(pool->device[i]);
+	for (i = 0; i < DM_TIER_MAX_DEVICES; i++) {
+		struct dm_tier_device *dev = pool->device[i];
+
+		if (!READ_ONCE(dev->bdev))
+			continue;
+		if (READ_ONCE(dev->failed))
+			dm_tier_device_flush_request(dev);
+		else if (dm_tier_device_flush_late(dev, FLUSH_LATE))
+			dm_tier_pool_device_error(dev);
+	}
 }
 
 static void commit_work(struct work_struct *work)
@@ -574,7 +601,7 @@ static void commit_work(struct work_struct *work)
 		container_of(to_delayed_work(work), struct dm_tier_meta, commit_work);
 
 	commit(meta, true);
-	probe_failed(meta->pool);
+	probe_devices(meta->pool);
 	dm_tier_io_kick_credits(meta->pool);
 	if (!READ_ONCE(meta->stopped))
 		queue_delayed_work(meta->wq, &meta->commit_work, COMMIT_PERIOD);
@@ -593,6 +620,7 @@ static void ckpt_work(struct work_struct *work)
 	spin_lock(&pool->lock);
 	full = __dm_tier_meta_log_full(meta);
 	spin_unlock(&pool->lock);
+	meta->ckpt_failed_at = r ? jiffies ?: 1 : 0;
 	if (r && full)
 		dm_tier_pool_set_mode(pool, MODE_META_RO);
 	else if (!r && !meta->in_doubt)

@@ -10,9 +10,9 @@
  * checkpoints, and for a device whose flush fails.
  *
  * Credits.  Whoever will touch a record takes a credit first, before its data
- * write, and brings an allocated change.  Open changes and credits together
- * always fit into one commit, at most a quarter of them for one device, so
- * nothing that has begun has to wait for log space.
+ * write, and brings an allocated change.  Changes and credits together always
+ * fit into one commit, at most a quarter of them for one device, so nothing that
+ * has begun has to wait for log space.
  *
  * Commit.  One at a time, with numbers 1, 2, ...  Under the lock it takes a
  * copy of all open changes and the moves that are ready; flushes each data
@@ -53,6 +53,7 @@ struct dm_tier_meta {
 	/* pool->lock */
 	struct list_head open_changes;
 	u32 nr_open;			/* of them */
+	u32 nr_changes;			/* open or in flight: all must fit into one commit */
 	u32 credits;			/* taken, nothing touched yet */
 	u64 open_seq;			/* the commit that takes the open changes */
 	u64 durable_seq;		/* open_seq - 1, or - 2 while one is in flight */
@@ -82,14 +83,20 @@ struct dm_tier_meta {
 
 	struct delayed_work commit_work;
 	struct work_struct ckpt_work;
+	unsigned long ckpt_failed_at;	/* jiffies, or 0: the last one succeeded */
 	wait_queue_head_t wait;		/* durable_seq, mode, checkpoint */
 };
 
 /* Blocks of the ring and open slots of a commit. */
 #define RECORDS_PER_BLOCK	(DM_TIER_BLOCK_PAYLOAD / DM_TIER_SLOT_RECORD_BYTES)
-/* Half a commit, so that changes kept for another try always fit as well. */
-#define META_CREDITS		(DM_TIER_COMMIT_BLOCKS / 2 * RECORDS_PER_BLOCK)
+/*
+ * Three quarters of a commit: all changes that exist, open or in flight, fit into
+ * one when they are kept for another try, and moves and reserves fit too.
+ */
+#define META_CREDITS		(DM_TIER_COMMIT_BLOCKS * 3 / 4 * RECORDS_PER_BLOCK)
 
+/* A volume's record with a long label is larger than a slot's. */
+#define LARGE_RECORD_CREDITS	2
 /* For what belongs to no device: messages, frees.  A failing device cannot take it. */
 #define META_CREDITS_RESERVE	256
 /* Credits that operations on one device may hold at once. */
@@ -105,7 +112,7 @@ int dm_tier_meta_rw(struct block_device *bdev, blk_opf_t opf, u64 block, void *b
 
 /*
  * Under pool->lock.  reserve: NULL, or there is none now: the list of the bios
- * that wait for one.  @dev may be NULL.
+ * that wait for one.  Of a slot of @dev, or NULL: of any record.
  */
 struct list_head *__dm_tier_meta_reserve(struct dm_tier_pool *pool,
 					 struct dm_tier_device *dev);

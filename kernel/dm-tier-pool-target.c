@@ -133,6 +133,8 @@ static void bind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 		struct dm_tier_device *dev = pool->device[i];
 		struct dm_dev *dm_dev = dev->present ? find_member(c, dev->uuid) : NULL;
 
+		if (pool->mode == MODE_FAIL)
+			dm_dev = NULL;
 		WRITE_ONCE(dev->bdev, dm_dev ? dm_dev->bdev : NULL);
 		if (dm_dev && dev->state == DM_TIER_DEV_NEW && !pool->read_only)
 			bring_online(dev);
@@ -146,12 +148,17 @@ static void bind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 	c->pool = pool;
 }
 
-/* What ctr found active may be gone by the time of the resume. */
+/*
+ * What ctr found active may be gone by the time of the resume.  Status or a
+ * message may be using it, so it is put with the table.
+ */
 static void forget_pool(struct dm_tier_pool_table *c)
 {
-	if (c->pool)
-		dm_tier_pool_put(c->pool);
-	c->pool = NULL;
+	if (!c->pool)
+		return;
+	WARN_ON_ONCE(c->old_pool);
+	c->old_pool = c->pool;
+	WRITE_ONCE(c->pool, NULL);
 }
 
 /* Another table of this pool device is bound: takes its place. */
@@ -169,8 +176,10 @@ static int rebind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 	mutex_lock(&pool->admin);
 	r = check_members(pool, c);
 	if (!r) {
-		dm_tier_pool_get(pool);
-		forget_pool(c);
+		if (c->pool != pool) {
+			forget_pool(c);
+			dm_tier_pool_get(pool);
+		}
 		bind(pool, c);
 	}
 	mutex_unlock(&pool->admin);
@@ -332,6 +341,8 @@ static void table_free(struct dm_target *ti, struct dm_tier_pool_table *c)
 		dm_put_device(ti, c->devices[i].dev);
 	if (c->meta_dev)
 		dm_put_device(ti, c->meta_dev);
+	if (c->old_pool)
+		dm_tier_pool_put(c->old_pool);
 	kfree(c);
 }
 
@@ -529,12 +540,13 @@ static void pool_status(struct dm_target *ti, status_type_t type, unsigned int s
 			char *result, unsigned int maxlen)
 {
 	struct dm_tier_pool_table *c = ti->private;
+	struct dm_tier_pool *pool = READ_ONCE(c->pool);
 
 	switch (type) {
 	case STATUSTYPE_INFO:
-		/* A table that was never resumed has nothing to tell. */
-		if (c->pool)
-			dm_tier_status_info(c->pool, result, maxlen);
+		/* A pool that could not be loaded has nothing to tell. */
+		if (pool)
+			dm_tier_status_info(pool, result, maxlen);
 		else
 			strscpy(result, "fail", maxlen);
 		break;
@@ -551,10 +563,11 @@ static int pool_message(struct dm_target *ti, unsigned int argc, char **argv, ch
 			unsigned int maxlen)
 {
 	struct dm_tier_pool_table *c = ti->private;
+	struct dm_tier_pool *pool = READ_ONCE(c->pool);
 
-	if (!c->pool || !READ_ONCE(c->pool->bound))
+	if (!pool || !READ_ONCE(pool->bound))
 		return -ENODEV;
-	return dm_tier_pool_message(c->pool, argc, argv, result, maxlen);
+	return dm_tier_pool_message(pool, argc, argv, result, maxlen);
 }
 
 static int pool_iterate_devices(struct dm_target *ti, iterate_devices_callout_fn fn,

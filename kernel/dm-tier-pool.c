@@ -48,6 +48,7 @@ void dm_tier_pool_set_mode(struct dm_tier_pool *pool, enum dm_tier_mode mode)
 	       dm_tier_pool_mode_word(pool));
 	dm_tier_io_kick_all(pool);
 	wake_up_all(&pool->move_wait);
+	wake_up_all(&pool->meta->wait);
 	dm_tier_pool_event(pool);
 }
 

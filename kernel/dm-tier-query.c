@@ -122,6 +122,8 @@ static void answer_moves(struct dm_tier_pool *pool, struct dm_tier_answer *answe
 
 	spin_lock(&pool->lock);
 	list_for_each_entry(m, &pool->moves, list) {
+		if (answer_full(answer))
+			break;
 		dm_tier_answer(answer, "%llu %u %u", m->id, m->volume_id, m->extent);
 		answer_device(answer, move_source(m));
 		answer_device(answer, m->to ? (int)m->to->idx : m->to_device);
@@ -146,7 +148,7 @@ static void answer_finished(struct dm_tier_pool *pool, u64 since,
 	spin_lock(&pool->lock);
 	oldest = pool->next_finished > FINISHED_RING ? pool->next_finished - FINISHED_RING : 1;
 	dm_tier_answer(answer, "%llu %llu\n", oldest, pool->next_finished);
-	for (seq = max(since, oldest); seq < pool->next_finished; seq++) {
+	for (seq = max(since, oldest); seq < pool->next_finished && !answer_full(answer); seq++) {
 		struct dm_tier_finished *f = &pool->finished[seq % FINISHED_RING];
 
 		dm_tier_answer(answer, "%llu %llu %u %u", f->seq, f->id, f->volume, f->extent);

@@ -131,7 +131,8 @@ static int tier_map(struct dm_target *ti, struct bio *bio)
 	if (unlikely(!x))
 		goto slow;
 	for (;;) {
-		entry = READ_ONCE(x->entry);
+		/* Pairs with the barrier in dm_tier_extent_map(): its bitmap, not the last. */
+		entry = smp_load_acquire(&x->entry);
 		if (unlikely((entry & (want | never)) != want) ||
 		    !dm_tier_regions_valid(x, entry, first, last))
 			goto slow;
@@ -410,8 +411,8 @@ static void tier_io_hints(struct dm_target *ti, struct queue_limits *limits)
 	limits->physical_block_size = max(limits->physical_block_size,
 					  limits->logical_block_size);
 	limits->io_min = max(limits->io_min, limits->physical_block_size);
-	limits->io_opt = region;
 	limits->discard_granularity = region;
+	limits->discard_alignment = 0;
 	limits->max_discard_sectors = 1U << pool->extent_shift;
 	limits->max_hw_discard_sectors = limits->max_discard_sectors;
 }

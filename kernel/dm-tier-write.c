@@ -110,6 +110,7 @@ static enum next allocate(struct dm_tier_bio *tb, struct dm_tier_extent *x,
 	*bits = NULL;
 	__dm_tier_meta_mark(v, x, pool->meta->open_seq);
 	__dm_tier_meta_unreserve(pool, dev);
+	tb->parked_at = 0;
 	dm_tier_pool_check_low_water(pool, dev->tier);
 	/* With a fresh spare for what follows. */
 	return NEXT_AGAIN;
