@@ -124,15 +124,20 @@ static enum cli_exit activate(struct cli *cli, const struct cli_system *system,
 {
 	const struct cli_pool *active = cli_system_pool(system, word);
 	const struct tier_scan_pool *pool = NULL;
+	char uuid[TIER_UUID_SIZE];
 	enum cli_exit code;
 
-	if (active) {
-		if (cli->test)
-			return CLI_OK;
-		return activate_volumes(cli, system, active);
+	if (!active) {
+		code = cli_offline_pool(cli, offline, word, &pool);
+		if (code)
+			return code;
+		/* Active under another name, if someone made the device by hand. */
+		tier_format_uuid(pool->uuid, uuid);
+		active = cli_system_pool(system, uuid);
 	}
-	code = cli_offline_pool(cli, offline, word, &pool);
-	return code ? code : activate_pool(cli, pool, request);
+	if (!active)
+		return activate_pool(cli, pool, request);
+	return cli->test ? CLI_OK : activate_volumes(cli, system, active);
 }
 
 static enum cli_exit deactivate(struct cli *cli, const struct cli_system *system, const char *word,
