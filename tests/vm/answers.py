@@ -2,12 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Answers and status lines of a pool, by the grammar of include/dm-tier.h.
 
-  answers.py check POOL             every field of every answer; and that they agree with each other
-  answers.py value POOL KEY [IDX]   one field of the status; with IDX one of that device
-  answers.py quiet POOL             exit code 0: no move is queued or active, no slot reserved or parked
-
-Keys: mode commit log_used log_blocks needs_check extent_sectors region_sectors queued active done cancelled failed bytes
-uuid instance label rate moves; of a device: tier state slots used reserved quarantined parked ios sectors errors.
+  answers.py check POOL     every field of every answer; and that they agree with each other
 """
 import re
 import subprocess
@@ -149,12 +144,18 @@ def devices(pool, status):
         words.end()
 
 
+def device_or_none(words):
+    """The idx of a device, - if it was not chosen yet"""
+    word = words.next()
+    return None if word == "-" else number(word, 0, 63)
+
+
 def moves(pool):
     for line in lines(pool, "moves"):
         words = Words(line)
         number(words.next(), 1), number(words.next(), 0, 4095), number(words.next(), 0, 2 ** 24 - 1)
         for _ in range(2):
-            match(words.next(), r"-1|\d+")
+            device_or_none(words)
         one_of(words.next(), MOVE_STATES), number(words.next()), number(words.next(), 0, 1024)
         words.end()
 
@@ -171,10 +172,10 @@ def finished(pool, status):
         need(number(words.next()) == seq, "seqs count up by one")
         ids.add(number(words.next(), 1))
         number(words.next(), 0, 4095), number(words.next(), 0, 2 ** 24 - 1)
-        number(words.next(), 0, 63), number(words.next(), 0, 63)
+        places = [device_or_none(words), device_or_none(words)]
         result, reason = one_of(words.next(), ("done", "cancelled", "failed")), words.next()
         if result == "done":
-            need(reason == "-", "a move that is done has no reason")
+            need(reason == "-" and None not in places, "a move that is done has no reason, and both places")
         else:
             one_of(reason, REASONS)
             need((result == "cancelled") == (reason in ("cancelled", "suspended")), f"{result} with reason {reason}")
@@ -282,19 +283,10 @@ def check(pool):
 
 
 def main():
-    what, pool, *rest = sys.argv[1:]
+    what, pool = sys.argv[1:]
     try:
-        if what == "check":
-            check(pool)
-        elif what == "quiet":
-            s = pool_status(pool)
-            return bool(s["queued"] + s["active"] + sum(d["reserved"] + d["parked"] for d in s["devices"]))
-        elif what == "value" and len(rest) == 1:
-            print(pool_status(pool)[rest[0]])
-        elif what == "value":
-            print(next(d for d in pool_status(pool)["devices"] if d["idx"] == int(rest[1]))[rest[0]])
-        else:
-            raise Wrong(f"what is '{what}'?")
+        need(what == "check", f"what is '{what}'?")
+        check(pool)
     except Wrong as wrong:
         print(f"{what}: {wrong}", file=sys.stderr)
         return 1

@@ -2,10 +2,10 @@
 /*
  * Moves random extents of a volume up, down and sideways, and keeps the account:
  *
- *   mover [-n MOVES] [-t SECONDS] [-k AT_ONCE] [-f] [-d] [-R SEED] POOL VOLUME
+ *   mover [-n MOVES] [-t SECONDS] [-k AT_ONCE] [-f] [-c PERCENT] [-d] [-R SEED] POOL VOLUME
  *
  * -n and -t: until so many were queued (200) or so long has passed (600).
- * -f: forced.  -d: the volume is being discarded meanwhile, so extents may
+ * -f: forced.  -c: so many are cancelled, sooner or later.  -d: the volume is being discarded meanwhile, so extents may
  * vanish.  Ends well by SIGTERM.  Prints one line, words of name=number: how they ended, where they
  * went, each reason; then, with no move left,
  *
@@ -40,7 +40,7 @@ struct extent {
 };
 
 static struct {
-	uint64_t moves, seconds, at_once, seed;
+	uint64_t moves, seconds, at_once, seed, cancels;
 	uint32_t volume;
 	bool force, discards;
 } opt = { .moves = 200, .seconds = 600, .at_once = 8, .seed = 1 };
@@ -247,7 +247,8 @@ static void queue_one(void)
 	if (!to)
 		return;
 	r = pool.ops->migrate(pool.ctx, opt.volume, number, target_of(x->device, to), opt.force, &id);
-	if (r == -EAGAIN || r == -EALREADY || r == -ENXIO || (opt.discards && r == -ENODATA)) {
+	if (r == -EAGAIN || r == -EALREADY || r == -ENXIO || r == -EROFS ||
+	    (opt.discards && r == -ENODATA)) {
 		refused++;
 		return;
 	}
@@ -257,6 +258,21 @@ static void queue_one(void)
 	planned[to->idx]++;
 	x->move = id;
 	x->to = to->idx;
+}
+
+/* Asks for the end of some moves under way; each may have ended just before. */
+static void cancel_some(void)
+{
+	uint64_t i;
+	int r;
+
+	for (i = 0; i < nr_extents; i++) {
+		if (!extents[i].move || random_below(100) >= opt.cancels)
+			continue;
+		r = pool.ops->cancel(pool.ctx, opt.volume, i);
+		if (r != -ENOENT)
+			must(r, "cancel");
+	}
 }
 
 static void run(void)
@@ -269,6 +285,7 @@ static void run(void)
 		for (tries = 0; tries < 8 * opt.at_once; tries++)
 			if (in_flight < opt.at_once && queued < opt.moves)
 				queue_one();
+		cancel_some();
 		read_ends();
 		if (ended == done + cancelled + failed)
 			usleep(1000);
@@ -305,7 +322,8 @@ int main(int argc, char **argv)
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	int option, i;
 
-	while ((option = getopt(argc, argv, "n:t:k:fdR:")) != -1) {
+	sigaction(SIGTERM, &action, NULL);
+	while ((option = getopt(argc, argv, "n:t:k:fc:dR:")) != -1) {
 		uint64_t value = optarg ? strtoull(optarg, NULL, 10) : 0;
 
 		if (option == 'n')
@@ -314,6 +332,8 @@ int main(int argc, char **argv)
 			opt.seconds = value;
 		else if (option == 'k')
 			opt.at_once = value;
+		else if (option == 'c')
+			opt.cancels = value;
 		else if (option == 'f')
 			opt.force = true;
 		else if (option == 'd')
@@ -326,7 +346,6 @@ int main(int argc, char **argv)
 	if (optind + 2 != argc || !opt.at_once || !opt.seed)
 		errx(2, "usage: mover [options] POOL VOLUME");
 	opt.volume = strtoul(argv[optind + 1], NULL, 10);
-	sigaction(SIGTERM, &action, NULL);
 	must(tier_dm_backend_open(argv[optind], &pool), argv[optind]);
 	skip_ends();
 	run();

@@ -658,12 +658,12 @@ int main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	parse(argc, argv);
 	open_all();
 	load_state();
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGINT, &action, NULL);
 	if (opt.fill)
 		write_all();
 	if (!opt.check)

@@ -14,7 +14,7 @@
 #   volumes_down, pool_down          away with the volumes; with them and the pool
 #   msg WORD...                      a message to the pool, its answer
 #   slice NAME SECTORS [DISK [FIRST]]  a dm-linear device on a disk (NAME)
-#   pool_value KEY [IDX]             a field of the pool's status: answers.py has the names
+#   pool_value KEY [IDX]             a field of the pool's status, or of one device in it: the names are below
 #   map_of ID                        its map, all of it
 #   extent_of ID EXTENT              "tier device slot valid-regions" of one extent
 #   checked [WHAT]                   a check: all answers follow the grammar and agree with each other
@@ -76,13 +76,31 @@ slice() {
 
 # Asking it ----------------------------------------------------------------------------------------------
 
-answers() { /src/tests/vm/answers.py "$1" tp "${@:2}"; }
-pool_value() { answers value "$@"; }
+answers() { /src/tests/vm/answers.py "$1" tp; }
+pool_value() {
+	dmsetup status tp | awk -v key="$1" -v idx="${2:-}" '{
+		split("mode commit log needs_check extent_sectors region_sectors", head)
+		split("idx tier state slots used reserved quarantined parked ios sectors errors", device)
+		split("queued active done cancelled failed bytes", moves)
+		for (i = 1; i <= 6; i++) value[head[i]] = $(3 + i)
+		for (d = 0; d < $10; d++) {
+			for (i = 1; i <= 11; i++) value[$(11 + 11 * d) "." device[i]] = $(10 + 11 * d + i)
+			going += $(16 + 11 * d) + $(18 + 11 * d)
+		}
+		at = 10 + 11 * $10
+		for (i = 1; i <= 6; i++) value[moves[i]] = $(at + i)
+		for (i = at + 8; i < NF; i += 2) value[$i] = $(i + 1)
+		value["going"] = going + value["queued"] + value["active"]
+		key = idx == "" ? key : idx "." key
+		if (!(key in value)) exit 1
+		print value[key]
+	}'
+}
 map_of() {
 	msg map "$1" 0 "$(msg volumes | awk -v id="$1" -v size="$extent_sectors" '$1 == id { print $4 / size }')"
 }
 extent_of() { msg map "$1" "$2" 1 | cut -d' ' -f3-; }
-quiet() { answers quiet; }
+quiet() { [ "$(pool_value going)" = 0 ]; }
 # Freed slots are on their way for up to a second.
 checked() {
 	wait_for 10 quiet && msg commit && wait_for 5 answers check
@@ -100,11 +118,14 @@ moved() {
 # In the background --------------------------------------------------------------------------------------
 
 declare -A background_pid
+# A program is only running when it is no shell any more, whose traps are those of this suite.
+exec_done() { [ "$(readlink "/proc/$1/exe")" != "$(readlink /proc/$$/exe)" ]; }
 background() {
 	local name=$1
 	shift
 	"$@" >"/run/$name.log" 2>&1 &
 	background_pid[$name]=$!
+	[ "$(type -t "$1")" != file ] || wait_for 10 exec_done $!
 }
 stop() { kill -TERM "${background_pid[$1]}" 2>/dev/null; }
 slay() {

@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# A pool is deactivated and activated, in one guest and in the next: all bytes are compared. Then the guest is killed
+# in the middle of moves, writes, discards and flushes, again and again: what a flush or a FUA write has acknowledged
+# must be there, and nothing that was never written.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/vm/hostlib.sh
+
+# guest CODE OPTION... -- PHASE...: a run of restart.sh; its checks count here
+guest() {
+	local want=$1 code options=() n f
+	shift
+	while [ "$1" != -- ]; do options+=("$1"); shift; done
+	shift
+	tests/vm/run --no-build --quiet --timeout 120 --keep "$work/disks" --out "$work/out" --disk meta=64M --disk a=32M \
+		--disk b0=32M --disk b1=32M --disk c=48M --disk state=8M "${options[@]}" tests/vm/restart.sh "$@" \
+		>"$work/log" 2>&1 </dev/null
+	code=$?
+	grep -E '^(ok|not ok|#|WRONG|vm:|  \|)' "$work/log"
+	n=$(grep -c '^ok' "$work/log")
+	f=$(grep -c '^not ok' "$work/log")
+	passed=$((passed + n)) failed=$((failed + f))
+	check_equal "guest: $*" "$want" "$code"
+}
+
+guest 0 -- make
+guest 0 -- after
+for turn in 1 2 3; do
+	note "kill $turn"
+	guest 0 --kill-on '^now$' -- load $turn "$((turn % 3)).$((RANDOM % 10))"
+done
+guest 0 -- end
+finish
