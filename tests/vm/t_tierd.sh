@@ -43,9 +43,9 @@ tiers() {
 no_moves() { [ -z "$(dmsetup message pool0 0 moves)" ]; }
 some_moves() { ! no_moves; }
 sums() { md5sum </dev/mapper/pool0-vol; }
-# heat FIRST COUNT: about a thousand random reads of each of these extents
+# heat FIRST COUNT: 8,000 random reads of each of these extents; what udev reads of a new device is nothing to it
 heat() {
-	fio --name=heat --filename=/dev/mapper/pool0-vol --rw=randread --bs=4k --number_ios=20000 --offset=$(($1 * 4))m \
+	fio --name=heat --filename=/dev/mapper/pool0-vol --rw=randread --bs=4k --io_size=$(($2 * 32))m --offset=$(($1 * 4))m \
 		--size=$(($2 * 4))m --norandommap --ioengine=libaio --iodepth=32 --direct=1 --thread --gtod_reduce=1 >/dev/null
 }
 pid() { systemctl show -P MainPID tierd; }
