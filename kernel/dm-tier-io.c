@@ -328,6 +328,7 @@ enum mapped dm_tier_io_submit_mapped(struct dm_tier_bio *tb, struct dm_tier_exte
 
 	preempt_disable();
 	for (;;) {
+		/* Pairs with the barrier in dm_tier_extent_map(): its bitmap, not the last. */
 		entry = smp_load_acquire(&x->entry);
 		if (!(entry & ENTRY_ALLOCATED))
 			r = MAPPED_FRESH;
