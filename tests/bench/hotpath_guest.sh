@@ -36,7 +36,7 @@ ram() {
 }
 end_ram() { rmdir "${@/#/$config/}"; }
 
-fill() { dd if=/dev/zero of="$1" bs=1M count="${2:-$mib}" oflag=direct status=none; }
+fill() { dd if=/dev/zero of="$1" bs=1M count=$mib oflag=direct status=none; }
 sectors() { echo $(($1 * 2048)); }
 create() { dmsetup create "$1" --table "$2"; }
 
@@ -118,7 +118,8 @@ down_thin() {
 	end_ram data meta
 }
 
-# The best case of a cache: as large as what it caches and warm, so that everything is a hit.
+# The best case of a cache: as large as what it caches and warm, so that everything is a hit; and no migrations any
+# more, as else it would write back what was just written, which is work of its own.
 up_cache() {
 	modprobe dm-cache
 	modprobe dm-cache-smq
@@ -128,6 +129,7 @@ up_cache() {
 	create bench "0 $(sectors $mib) cache /dev/meta /dev/fast /dev/data 128 1 writeback smq 0"
 	dev=/dev/mapper/bench
 	warm_cache
+	dmsetup message bench 0 migration_threshold 0
 }
 down_cache() {
 	dmsetup remove bench
