@@ -54,6 +54,17 @@ struct dm_tier_heat {
  */
 void dm_tier_heat_flush_line(struct dm_tier_heat_line *line, u64 generation);
 
+/* Is this what a cut left over, and so no new I/O?  Once for each cut. */
+static inline bool dm_tier_heat_is_rest(struct dm_tier_heat *heat, u32 volume, u64 sector,
+					u32 sectors)
+{
+	if (likely(sector != heat->cut_next) || volume != heat->cut_volume ||
+	    sector + sectors != heat->cut_end)
+		return false;
+	heat->cut_next = ~0ULL;
+	return true;
+}
+
 /*
  * Counts one bio that starts at @sector of its volume.  Preemption is off, so
  * the lines of this CPU are ours; nothing here is atomic or shared.
@@ -66,11 +77,8 @@ static inline void dm_tier_heat_count(struct dm_tier_heat *heat,
 	struct dm_tier_heat_line *line =
 		&heat->line[(extent + volume * 37) % HEAT_LINES];
 
-	if (unlikely(sector == heat->cut_next) && volume == heat->cut_volume &&
-	    sector + sectors == heat->cut_end) {
-		heat->cut_next = ~0ULL;
+	if (dm_tier_heat_is_rest(heat, volume, sector, sectors))
 		return;
-	}
 	if (unlikely(line->counters != counters)) {
 		dm_tier_heat_flush_line(line, READ_ONCE(*generation));
 		line->counters = counters;

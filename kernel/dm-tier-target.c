@@ -58,7 +58,7 @@ static int map_slow(struct dm_tier_table *t, struct bio *bio, struct dm_tier_bio
 {
 	struct dm_tier_pool *pool = t->pool;
 	sector_t size = 1ULL << pool->region_shift;
-	u32 room = size - (sector & (size - 1)), sectors = bio_sectors(bio);
+	u32 room = size - (sector & (size - 1)), sectors = bio_sectors(bio), uncounted = 0;
 
 	if (op_is_write(bio_op(bio)) && pool->read_only)
 		return DM_MAPIO_KILL;
@@ -71,6 +71,9 @@ static int map_slow(struct dm_tier_table *t, struct bio *bio, struct dm_tier_bio
 				   dm_tier_extent_counters(x, tb->extent), t->volume->id,
 				   tb->extent, &pool->counter_generation,
 				   op_is_write(bio_op(bio)), sector, sectors);
+	else if (!dm_tier_heat_is_rest(this_cpu_ptr(pool->heat), t->volume->id, sector,
+				       sectors))
+		uncounted = sectors;
 	if (sectors > room)
 		dm_tier_heat_cut(this_cpu_ptr(pool->heat), t->volume->id, sector,
 				 sector + sectors, room);
@@ -79,7 +82,7 @@ static int map_slow(struct dm_tier_table *t, struct bio *bio, struct dm_tier_bio
 	tb->last = tb->first;
 	if (sectors > room)
 		dm_accept_partial_bio(bio, room);
-	return defer(t, bio, tb, x ? 0 : sectors);
+	return defer(t, bio, tb, uncounted);
 }
 
 static int tier_map(struct dm_target *ti, struct bio *bio)
