@@ -111,7 +111,7 @@ static int check(struct dm_tier_volume *v, u32 extent, int tier, int device)
 {
 	struct dm_tier_pool *pool = v->pool;
 	struct dm_tier_extent *x = dm_tier_volume_extent(v, extent);
-	struct dm_tier_device *to;
+	struct dm_tier_device *from, *to;
 	struct dm_tier_table *t;
 
 	if (pool->mode != MODE_RW || pool->read_only)
@@ -131,7 +131,9 @@ static int check(struct dm_tier_volume *v, u32 extent, int tier, int device)
 	}
 	if (__dm_tier_io_place_move(pool, tier) == -ENXIO)
 		return -ENXIO;
-	return pool->device[entry_device(x->entry)]->tier == tier ? -EALREADY : 0;
+	/* Off a device that drains, also within its tier. */
+	from = pool->device[entry_device(x->entry)];
+	return from->tier == tier && from->state == DM_TIER_DEV_ONLINE ? -EALREADY : 0;
 }
 
 int dm_tier_migrate_queue(struct dm_tier_volume *v, u32 extent, int tier, int device,
