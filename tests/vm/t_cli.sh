@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The command line on a real kernel: pools over LVM, volumes, policies, reports, refusals, activation.
 #
-# vm: --disk ssd=1G --disk hdd=1G --disk nl=2G --timeout 400
+# vm: --disk ssd=1G --disk hdd=1G --disk nl=2G --timeout 600
 # vm-kernels: 6.1
 . /src/tests/vm/lib.sh
 

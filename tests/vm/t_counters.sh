@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Counters of I/O per extent are exact, tell sequential from random, and say what they belong to.
 #
-# vm: --disk meta=64M --disk a=64M --disk b=64M --timeout 120
+# vm: --disk meta=64M --disk a=64M --disk b=64M --timeout 240
 # vm-kernels: 6.1 6.12
 . /src/tests/vm/pool.sh
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What t_drain.sh finds nothing with finds something, when the protocol's key step is left out.
 #
-# vm: --module-variant drain2 --disk meta=64M --disk a=64M --disk b=64M --timeout 180
+# vm: --module-variant drain2 --disk meta=64M --disk a=64M --disk b=64M --timeout 480
 # vm-make: modules KERNELS=6.1 DRAIN_STRESS=2
 . /src/tests/vm/drain.sh
 hammer 60

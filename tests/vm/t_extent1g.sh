@@ -3,7 +3,7 @@
 # One extent of the real size, 1 GiB in regions of 1 MiB, moves under load: writers are held only briefly, and
 # only what is valid is copied.
 #
-# vm: --disk meta=128M --disk fast=3G --disk slow=3G --timeout 300
+# vm: --disk meta=128M --disk fast=3G --disk slow=3G --timeout 480
 . /src/tests/vm/pool.sh
 
 v0=/dev/mapper/v0

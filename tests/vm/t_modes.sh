@@ -3,7 +3,7 @@
 # Devices that fail below a pool: the metadata (meta_ro), a data device's flush, writes and reads of moves.
 # What can go on goes on, what cannot errors, and when it heals nothing is lost.
 #
-# vm: --disk meta=64M --disk a=64M --disk b=64M --timeout 240
+# vm: --disk meta=64M --disk a=64M --disk b=64M --timeout 480
 . /src/tests/vm/pool.sh
 
 mib=2048

@@ -3,7 +3,7 @@
 # A pool of three LVM logical volumes, activated by hand with plain dmsetup: two volumes with ext4 and xfs, tables
 # that load again, every message with good and bad arguments, the grammar of all answers, devices that are refused.
 #
-# vm: --disk ssd=2G --disk sas=2G --disk nl=2G --disk odd=64M,lbs=4096 --mem 1536 --timeout 240
+# vm: --disk ssd=2G --disk sas=2G --disk nl=2G --disk odd=64M,lbs=4096 --mem 1536 --timeout 480
 # vm-kernels: 6.1 6.12
 . /src/tests/vm/pool.sh
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Space: where first writes go, what happens when there is none, and that freed space gives nothing away.
 #
-# vm: --disk meta=64M --disk a=64M --disk b=64M --disk c=64M --disk d=64M --timeout 240
+# vm: --disk meta=64M --disk a=64M --disk b=64M --disk c=64M --disk d=64M --timeout 480
 . /src/tests/vm/pool.sh
 
 mib=2048	# sectors; an extent

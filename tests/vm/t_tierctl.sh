@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # tierctl and the columns that need tierd, with tierd on a real pool.
 #
-# vm: --systemd --disk ssd=256M --disk hdd=512M --timeout 300
+# vm: --systemd --disk ssd=256M --disk hdd=512M --timeout 480
 # vm-kernels: 6.1
 . /src/tests/vm/lib.sh
 

@@ -3,7 +3,7 @@
 # tierd as a service: it finds pools, relocates when the clock reaches a window, keeps heat over restarts and
 # kill -9, leaves moves to end cleanly, and is on good terms with systemd, journal and bus.
 #
-# vm: --systemd --disk ssd=256M --disk hdd=512M --timeout 400
+# vm: --systemd --disk ssd=256M --disk hdd=512M --timeout 600
 # vm-kernels: 6.1
 . /src/tests/vm/lib.sh
 
