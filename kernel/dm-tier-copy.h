@@ -31,6 +31,9 @@ void dm_tier_copy_check_force(struct dm_tier_move *m);
 void dm_tier_move_work(struct work_struct *work);
 void dm_tier_move_free(struct dm_tier_move *m);
 
+/* Is an allocated entry where a move to @tier, or @device, would bring it? */
+bool dm_tier_migrate_is_there(struct dm_tier_pool *pool, u64 entry, int tier, int device);
+
 /* Writes the ring, and starts what is queued; pool->lock held. */
 void __dm_tier_move_finished(struct dm_tier_move *m, enum dm_tier_move_reason reason);
 void __dm_tier_migrate_start(struct dm_tier_pool *pool);

@@ -106,12 +106,22 @@ static struct dm_tier_move *find_listed(struct dm_tier_volume *v, u32 extent)
 	return NULL;
 }
 
+bool dm_tier_migrate_is_there(struct dm_tier_pool *pool, u64 entry, int tier, int device)
+{
+	struct dm_tier_device *dev = pool->device[entry_device(entry)];
+
+	if (device >= 0)
+		return dev->idx == device;
+	/* Off a device that drains, also within its tier. */
+	return dev->tier == tier && dev->state == DM_TIER_DEV_ONLINE;
+}
+
 /* May this extent move there?  pool->lock held. */
 static int check(struct dm_tier_volume *v, u32 extent, int tier, int device)
 {
 	struct dm_tier_pool *pool = v->pool;
 	struct dm_tier_extent *x = dm_tier_volume_extent(v, extent);
-	struct dm_tier_device *from, *to;
+	struct dm_tier_device *to;
 	struct dm_tier_table *t;
 
 	if (pool->mode != MODE_RW || pool->read_only)
@@ -127,13 +137,10 @@ static int check(struct dm_tier_volume *v, u32 extent, int tier, int device)
 		to = pool->device[device];
 		if (!to->present || to->state != DM_TIER_DEV_ONLINE || !to->bdev)
 			return -ENXIO;
-		return entry_device(x->entry) == device ? -EALREADY : 0;
-	}
-	if (__dm_tier_io_place_move(pool, tier) == -ENXIO)
+	} else if (__dm_tier_io_place_move(pool, tier) == -ENXIO) {
 		return -ENXIO;
-	/* Off a device that drains, also within its tier. */
-	from = pool->device[entry_device(x->entry)];
-	return from->tier == tier && from->state == DM_TIER_DEV_ONLINE ? -EALREADY : 0;
+	}
+	return dm_tier_migrate_is_there(pool, x->entry, tier, device) ? -EALREADY : 0;
 }
 
 int dm_tier_migrate_queue(struct dm_tier_volume *v, u32 extent, int tier, int device,

@@ -128,12 +128,15 @@ static enum dm_tier_move_reason reserve(struct dm_tier_move *m, u64 entry)
 	int idx = m->to_device;
 	struct dm_tier_device *to;
 
+	/* Discarded and written anew while it was queued: the old extent is gone. */
+	if (dm_tier_migrate_is_there(pool, entry, m->to_tier, idx))
+		return MOVE_GONE;
 	if (idx < 0)
 		idx = __dm_tier_io_place_move(pool, m->to_tier);
 	if (idx < 0)
 		return MOVE_NO_SPACE;
 	to = pool->device[idx];
-	if (idx == entry_device(entry) || to->state != DM_TIER_DEV_ONLINE ||
+	if (to->state != DM_TIER_DEV_ONLINE ||
 	    READ_ONCE(to->failed) ||
 	    dm_tier_device_take_slot(to, SLOT_RESERVED, &m->to_slot))
 		return MOVE_NO_SPACE;
