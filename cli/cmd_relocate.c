@@ -31,11 +31,12 @@ struct request {
 	bool now, wait;
 };
 
-static volatile sig_atomic_t is_interrupted;
-
-static void interrupt(int signal_number)
+/* A second, or less if the user interrupts; the signal is blocked, so no call to tierd is cut short. */
+static bool wait_for_interrupt(const sigset_t *interrupt)
 {
-	is_interrupted = 1;
+	const struct timespec second = { .tv_sec = 1 };
+
+	return sigtimedwait(interrupt, NULL, &second) == SIGINT;
 }
 
 static enum cli_exit take_options(struct cli *cli, struct request *request)
@@ -116,14 +117,15 @@ static void show(struct cli *cli, const struct progress *progress, bool is_termi
 
 static enum cli_exit watch(struct cli *cli, struct client *client, const struct request *request)
 {
-	const struct sigaction action = { .sa_handler = interrupt };
-	const struct timespec second = { .tv_sec = 1 };
 	bool is_terminal = isatty(STDOUT_FILENO);
 	uint64_t last_done = UINT64_MAX;
 	struct progress progress;
 	char detail[256] = "";
+	sigset_t interrupt;
 
-	sigaction(SIGINT, &action, NULL);
+	sigemptyset(&interrupt);
+	sigaddset(&interrupt, SIGINT);
+	sigprocmask(SIG_BLOCK, &interrupt, NULL);
 	for (;;) {
 		_cleanup_(client_state_clear) struct client_state state = { 0 };
 		enum cli_exit code = client_read_state(cli, client, &state);
@@ -139,12 +141,11 @@ static enum cli_exit watch(struct cli *cli, struct client *client, const struct 
 		last_done = progress.done_moves;
 		if (!progress.is_running || *detail)
 			break;
-		if (is_interrupted) {
+		if (wait_for_interrupt(&interrupt)) {
 			cli_say(cli, "%sIt goes on; `tierctl status` shows how far it is, `tierctl abort` ends it.",
 				is_terminal ? "\n" : "");
 			return CLI_FAILED;
 		}
-		nanosleep(&second, NULL);
 	}
 	if (is_terminal && !cli->quiet)
 		putchar('\n');
