@@ -44,8 +44,10 @@ void dm_tier_pool_set_mode(struct dm_tier_pool *pool, enum dm_tier_mode mode)
 		return;
 	for (i = 0; mode == MODE_FAIL && i < DM_TIER_MAX_DEVICES; i++)
 		WRITE_ONCE(pool->device[i]->bdev, NULL);
-	DMINFO("pool %s: mode is now %s", dm_device_name(pool->md),
-	       dm_tier_pool_mode_word(pool));
+	/* A pool that is being deactivated fails for whoever still has it open. */
+	if (!READ_ONCE(pool->leaving))
+		DMINFO("pool %s: mode is now %s", dm_device_name(pool->md),
+		       dm_tier_pool_mode_word(pool));
 	dm_tier_io_kick_all(pool);
 	wake_up_all(&pool->move_wait);
 	wake_up_all(&pool->meta->wait);
