@@ -290,7 +290,6 @@ static void unbind(struct dm_tier_pool *pool)
 	dm_tier_migrate_enable(pool, false);
 	dm_tier_migrate_stop(pool, NULL, NULL, 0, MOVE_SUSPENDED);
 	dm_tier_migrate_wait(pool, NULL, NULL, 0);
-	dm_tier_io_close(pool);
 	dm_tier_meta_stop(pool);
 	if (!pool->read_only && !dm_tier_meta_commit_once(pool))
 		dm_tier_meta_checkpoint(pool, true);
