@@ -364,6 +364,8 @@ struct dm_tier_pool {
 	struct list_head space_waiters;	/* [L] */
 	struct dm_tier_space space[DM_TIER_MAX_DEVICES]; /* [L] scratch of a choice */
 	struct delayed_work space_work;
+	u32 nr_ops;			/* [L] */
+	bool closing;			/* [L] being unbound: no new operations */
 	wait_queue_head_t ops_wait;	/* an operation ended */
 	mempool_t change_pool;
 	mempool_t bits_pool;

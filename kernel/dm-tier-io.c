@@ -175,6 +175,25 @@ void dm_tier_io_kick_all(struct dm_tier_pool *pool)
 
 /* Operations -----------------------------------------------------------------*/
 
+static bool no_ops(struct dm_tier_pool *pool)
+{
+	bool none;
+
+	spin_lock(&pool->lock);
+	none = !pool->nr_ops;
+	spin_unlock(&pool->lock);
+	return none;
+}
+
+void dm_tier_io_close(struct dm_tier_pool *pool)
+{
+	spin_lock(&pool->lock);
+	pool->closing = true;
+	spin_unlock(&pool->lock);
+	dm_tier_io_kick_all(pool);
+	wait_event(pool->ops_wait, no_ops(pool));
+}
+
 static struct hlist_head *ops_bucket(struct dm_tier_volume *v, u32 extent)
 {
 	return &v->pool->ops[(extent + v->id * 37) % OPS_BUCKETS];
@@ -228,6 +247,7 @@ enum next __dm_tier_io_op_begin(struct dm_tier_bio *tb, u64 entry)
 	tb->op.slot = entry_slot(entry);
 	INIT_LIST_HEAD(&tb->op.waiters);
 	hlist_add_head(&tb->op.node, ops_bucket(v, tb->extent));
+	pool->nr_ops++;
 	return NEXT_OPERATION;
 }
 
@@ -238,6 +258,7 @@ void __dm_tier_io_op_end(struct dm_tier_bio *tb, struct list_head *ready)
 	struct dm_tier_device *dev = pool->device[tb->op.device];
 
 	hlist_del(&tb->op.node);
+	pool->nr_ops--;
 	list_splice_tail_init(&tb->op.waiters, ready);
 	/* A credit for one; a commit is for all. */
 	if (!list_empty(&dev->waiters))
@@ -256,7 +277,7 @@ void dm_tier_io_ops_ended(struct dm_tier_pool *pool, struct list_head *ready)
 /* Why nothing that needs a commit can be begun; pool->lock held. */
 bool __dm_tier_io_no_commits(struct dm_tier_pool *pool)
 {
-	return pool->read_only || pool->mode != MODE_RW;
+	return pool->read_only || pool->closing || pool->mode != MODE_RW;
 }
 
 /* A frozen extent's bios wait on its move; pool->lock held. */

@@ -46,6 +46,12 @@ void dm_tier_io_kick_credits(struct dm_tier_pool *pool);
  */
 void dm_tier_io_forget_dirty(struct dm_tier_volume *v, u32 device, bool lost);
 
+/*
+ * The pool is being unbound: what needs a commit fails from now on, and what has
+ * begun has ended, so that the last commit has it.  Sleeps.
+ */
+void dm_tier_io_close(struct dm_tier_pool *pool);
+
 /* Does any operation run on this extent?  pool->lock held. */
 bool __dm_tier_io_busy(struct dm_tier_volume *v, u32 extent);
 

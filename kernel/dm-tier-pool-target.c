@@ -278,6 +278,24 @@ static void pool_postsuspend(struct dm_target *ti)
 		dm_tier_meta_commit_once(c->pool);
 }
 
+/* All that was acknowledged becomes durable, as far as devices let it. */
+static void write_last(struct dm_tier_pool *pool)
+{
+	u64 last = dm_tier_meta_last_seq(pool);
+	int r = dm_tier_meta_commit_once(pool);
+
+	/* A device's flush that failed or was late has put changes off: once more. */
+	if (!r && dm_tier_meta_last_seq(pool) > last)
+		r = dm_tier_meta_commit_once(pool);
+	if (!r && dm_tier_meta_last_seq(pool) > last + 1)
+		DMERR("%s: a device could not be flushed: first writes to it are lost",
+		      dm_device_name(pool->md));
+	r = r ?: dm_tier_meta_checkpoint(pool, true);
+	if (r)
+		DMERR("%s: the last changes of the metadata are not written: error %d",
+		      dm_device_name(pool->md), r);
+}
+
 /*
  * The bound table goes, and no other takes its place: the pool is over.  It is
  * marked as leaving.
@@ -290,9 +308,10 @@ static void unbind(struct dm_tier_pool *pool)
 	dm_tier_migrate_enable(pool, false);
 	dm_tier_migrate_stop(pool, NULL, NULL, 0, MOVE_SUSPENDED);
 	dm_tier_migrate_wait(pool, NULL, NULL, 0);
+	dm_tier_io_close(pool);
 	dm_tier_meta_stop(pool);
-	if (!pool->read_only && !dm_tier_meta_commit_once(pool))
-		dm_tier_meta_checkpoint(pool, true);
+	if (!pool->read_only)
+		write_last(pool);
 	dm_tier_pool_set_mode(pool, MODE_FAIL);
 	/*
 	 * Before frozen extents are released: a move in doubt may be on disk, so

@@ -19,7 +19,8 @@
  *   -g KIB	region: a discard zeroes the regions that it covers wholly, no more
  *   -x KIB	extent: a third of the discards are whole extents
  *   -o KIB, -l KIB  only this part of the device
- *   -e		I/O errors are expected: a write that failed may have been done or not
+ *   -e		I/O errors are expected: a write that failed may have been done or not, a
+ *		discard that succeeded may have had no effect
  *   -V TAG	what is written differs from what other tags write
  *   -R SEED
  *
@@ -443,7 +444,7 @@ static void discard_something(struct worker *w)
 	atomic_fetch_add(&nr_discards, 1);
 	if (ioctl(device_fd, BLKDISCARD, range))
 		failed("discard", first, errno);
-	else
+	else if (!opt.errors)
 		set_completed(first, count, false);
 	unlock_blocks(first, count);
 }
