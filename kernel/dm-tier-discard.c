@@ -129,11 +129,6 @@ static void pass_down(struct dm_tier_bio *tb)
 	dm_tier_device_job_put(dev);
 }
 
-static bool covers_extent(struct dm_tier_bio *tb)
-{
-	return tb->first == 0 && tb->last == tb->table->pool->regions - 1;
-}
-
 /* What a discard does now; pool->lock held. */
 static enum next look_at_discard(struct dm_tier_bio *tb, struct dm_tier_extent *x)
 {
@@ -147,7 +142,7 @@ static enum next look_at_discard(struct dm_tier_bio *tb, struct dm_tier_extent *
 	if (x->entry & ENTRY_FROZEN)
 		return __dm_tier_io_park_on_move(tb);
 	m = dm_tier_migrate_find(pool, v, tb->extent);
-	if (m && covers_extent(tb)) {
+	if (m && dm_tier_regions_hold_all(pool, x, tb->first, tb->last)) {
 		/* Nothing is left to be moved: it ends, then we look again. */
 		WRITE_ONCE(m->stop, m->stop ?: MOVE_GONE);
 		wake_up_all(&pool->move_wait);

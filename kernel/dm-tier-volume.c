@@ -155,6 +155,17 @@ u32 dm_tier_valid_regions(struct dm_tier_pool *pool, struct dm_tier_extent *x)
 	return bits ? bitmap_weight(bits->bits, pool->regions) : 0;
 }
 
+bool dm_tier_regions_hold_all(struct dm_tier_pool *pool, struct dm_tier_extent *x,
+			      u32 first, u32 last)
+{
+	struct dm_tier_bits *bits = valid_bits(pool, x);
+
+	if (x->entry & ENTRY_FULL)
+		return !first && last == pool->regions - 1;
+	return !bits || (find_first_bit(bits->bits, pool->regions) >= first &&
+			 find_next_bit(bits->bits, pool->regions, last + 1) >= pool->regions);
+}
+
 void dm_tier_region_set_valid(struct dm_tier_pool *pool, struct dm_tier_extent *x,
 			      u32 region)
 {

@@ -83,6 +83,9 @@ void dm_tier_bits_free_rcu(struct dm_tier_bits *bits);
 
 /* All under pool->lock. */
 u32 dm_tier_valid_regions(struct dm_tier_pool *pool, struct dm_tier_extent *x);
+/* Is nothing valid but in regions @first .. @last? */
+bool dm_tier_regions_hold_all(struct dm_tier_pool *pool, struct dm_tier_extent *x,
+			      u32 first, u32 last);
 void dm_tier_region_set_valid(struct dm_tier_pool *pool, struct dm_tier_extent *x,
 			      u32 region);
 /* false: it is full and there is no memory for a bitmap; nothing changed. */

@@ -188,6 +188,17 @@ check "it reads as zeros" bash -c "dd if=$v0 bs=1M skip=1 count=1 iflag=direct s
 put 0 1
 check "and can be written again" same 0 1
 
+# Two discards of half an extent each, while it moves
+msg set_rate 100000
+id=$(msg migrate 0 1 $(($(tier_of 0 1) ? 0 : 1)))
+check "the first half of an extent that moves" blkdiscard -o 1048576 -l 524288 $v0
+check "and the second: nothing of it is left" timeout 5 blkdiscard -o 1572864 -l 524288 $v0
+check_equal "its move ended at once: gone" gone "$(msg moves since 0 | awk -v id="$id" '$2 == id { print $8 }')"
+check_equal "and it has no slot" "- - 0" "$(extent_of 0 1 | cut -d' ' -f2-)"
+msg set_rate 0
+put 0 1
+check "it can be written again" same 0 1
+
 # Shrink and grow
 volumes_down
 check "shrink" msg resize_volume 0 $((4 * mib))
