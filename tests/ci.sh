@@ -81,6 +81,10 @@ step lint suites make lint
 step unit-san suites make O=build/san SAN=1 check-unit
 step check suites make check
 
+# Once more where a reader looks first: at the end.
+for name in "${failed_steps[@]}"; do
+	grep -aE '^( *\| *)?(not ok|ERROR|WRONG)|\[ +FAILED +\]' $logs/"$name".log build/results/*.log 2>/dev/null | sort -u | head -n 15
+done
 [ ${#failed_steps[@]} -eq 0 ] || echo "failed steps: ${failed_steps[*]}"
 echo "after $((SECONDS / 60)) min $((SECONDS % 60)) s:"
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -91,7 +91,7 @@ checked
 
 # In the middle of moves and writes
 check "a volume for the oracle" volume_new 2 8
-background oracle oracle -e -j -s /run/state -t 600 -T 3 -F 100 -f 10 /dev/mapper/v2
+background oracle oracle -e -j -s /run/state -i -t 600 -T 3 -p 20 -F 100 -f 10 /dev/mapper/v2
 wait_for 10 bash -c '[ "$(dmsetup message tp 0 volumes | grep ^2 | cut -d" " -f6)" = 8 ]'
 msg set_rate 8000000	# so that some are always under way
 background mover mover -n 1000000 tp 2
@@ -108,7 +108,8 @@ stop mover
 ended mover "every move ends once, where it says"
 account mover
 check "some failed" test "$(got meta_error)" -gt 0
-check_equal "and only because of the metadata" "$(got queued)" $(($(got "done") + $(got meta_error)))
+check_equal "and only because of the metadata, or of writers that were faster" "$(got queued)" \
+	$(($(got "done") + $(got meta_error) + $(got not_converging)))
 stop oracle
 ended oracle "the oracle finds no error"
 account oracle
