@@ -9,24 +9,39 @@ cd "$(dirname "$0")/../.." || exit 1
 
 vm() { tests/vm/run --no-build --quiet --timeout 90 "$@"; }
 
-# expect WHAT CODE OPTION...: the run must end with this exit code
-expect() {
-	local what=$1 want=$2 code
-	shift 2
-	vm "$@" >"$work/log" 2>&1
-	code=$?
-	if [ "$code" -eq "$want" ]; then
-		pass "$what"
+# ended WHAT WANT CODE LOG: a run must have ended with this exit code
+ended() {
+	if [ "$3" -eq "$2" ]; then
+		pass "$1"
 	else
-		fail "$what" "exit code $code instead of $want"$'\n'"$(tail -n 40 "$work/log")"
+		fail "$1" "exit code $3 instead of $2"$'\n'"$(tail -n 40 "$4")"
 	fi
 }
 
-# bad KERNEL NAME [KERNEL-ARGUMENTS]: the bug of that name must trip the detector of that name
+# expect WHAT CODE OPTION...: the run must end so
+expect() {
+	local what=$1 want=$2
+	shift 2
+	vm "$@" >"$work/log" 2>&1
+	ended "$what" "$want" $? "$work/log"
+}
+
+# bad KERNEL NAME [KERNEL-ARGUMENTS [SECONDS]]: the bug of that name must trip the detector of that name. These are
+# many and each is idle for a while: two guests at a time; all_bad waits for all and counts them.
+jobs=()
 bad() {
 	local kernel=$1 name=$2
-	expect "detector $name, kernel $kernel" 0 --kernel "$kernel" --extra-module "$work/$kernel/tier-bad.ko" \
-		--append "${3-}" --expect-splat "$name" -c "modprobe tier-bad bug=$name; sleep ${4-0}"
+	TIER_VM_SLOTS=2 vm --kernel "$kernel" --extra-module "$work/$kernel/tier-bad.ko" --append "${3-}" \
+		--expect-splat "$name" -c "modprobe tier-bad bug=$name; sleep ${4-0}" >"$work/$kernel.$name.log" 2>&1 &
+	jobs+=("$! $kernel $name")
+}
+all_bad() {
+	local job pid kernel name
+	for job in "${jobs[@]}"; do
+		read -r pid kernel name <<<"$job"
+		wait "$pid"
+		ended "detector $name, kernel $kernel" 0 $? "$work/$kernel.$name.log"
+	done
 }
 
 for kernel in 6.1 6.12; do
@@ -45,6 +60,7 @@ bad 6.1 rcu "rcupdate.rcu_cpu_stall_timeout=3 watchdog_thresh=60"
 bad 6.1 memory slub_debug=FZ
 bad 6.12 bug
 bad 6.12 memory slab_debug=FZ
+all_bad
 
 expect "a splat fails a run that ends with 0" 97 --extra-module "$work/6.1/tier-bad.ko" \
 	-c 'modprobe tier-bad bug=warning; exit 0'
