@@ -194,13 +194,16 @@ static int method_extents(sd_bus_message *call, void *userdata, sd_bus_error *er
 	struct tierd_extents extents;
 	uint64_t first, count, next;
 	struct tierd_error cause;
+	struct clock_time now;
 	const char *volume;
 	int r;
 
 	r = sd_bus_message_read(call, "stt", &volume, &first, &count);
 	if (r < 0)
 		return r;
-	r = tierd_extents(bus->host.tierd, volume, &extents, &cause);
+	now_of(bus, &now);
+	r = tierd_extents(bus->host.tierd, volume, &now, &extents, &cause);
+	bus->host.wake(bus->host.ctx);
 	if (r)
 		return refuse(error, &cause);
 	if (first > extents.nr_extents)

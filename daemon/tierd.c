@@ -202,6 +202,13 @@ static int no_such_pool(struct tierd_error *error, const char *name)
 		      "tps for those that there are.", name);
 }
 
+static int no_such_volume(struct tierd_error *error, const struct pool *pool, const char *name)
+{
+	return refuse(error, TIERD_NO_SUCH_VOLUME, -ENOENT,
+		      "Pool %.128s has no volume \"%.128s\"; see tvs %.32s.", pool->name, name,
+		      pool->name);
+}
+
 static int unavailable(struct tierd_error *error, const struct pool *pool)
 {
 	if (pool->is_gone)
@@ -259,9 +266,7 @@ static int relocate_one(struct pool *pool, void *arg, struct tierd_error *error)
 	if (*args->volume) {
 		scope = pool_find_volume(pool, args->volume);
 		if (!scope)
-			return refuse(error, TIERD_NO_SUCH_VOLUME, -ENOENT,
-				      "Pool %.128s has no volume \"%.128s\"; see tvs %.32s.",
-				      pool->name, args->volume, pool->name);
+			return no_such_volume(error, pool, args->volume);
 	}
 	pool_relocate(pool, args->now_and_here, scope, args->rate);
 	pool_tick(pool, args->now);
@@ -378,8 +383,8 @@ const char *tierd_volume_name(const struct tierd *tierd, const char *name, uint3
 	return NULL;
 }
 
-int tierd_extents(struct tierd *tierd, const char *name, struct tierd_extents *ret_extents,
-		  struct tierd_error *ret_error)
+int tierd_extents(struct tierd *tierd, const char *name, const struct clock_time *now,
+		  struct tierd_extents *ret_extents, struct tierd_error *ret_error)
 {
 	char pool_name[TIER_NAME_SIZE], volume_name[TIER_NAME_SIZE];
 	const struct pool_volume *volume;
@@ -392,10 +397,14 @@ int tierd_extents(struct tierd *tierd, const char *name, struct tierd_extents *r
 	if (!pool)
 		return no_such_pool(ret_error, pool_name);
 	volume = pool_find_volume(pool, volume_name);
+	if (!volume) {
+		/* It may have been made since the pool was read last. */
+		if (pool_plan(pool, now))
+			return unavailable(ret_error, pool);
+		volume = pool_find_volume(pool, volume_name);
+	}
 	if (!volume)
-		return refuse(ret_error, TIERD_NO_SUCH_VOLUME, -ENOENT,
-			      "tierd knows no volume \"%.128s\" of pool %.128s yet; it looks every few "
-			      "minutes.", volume_name, pool_name);
+		return no_such_volume(ret_error, pool, volume_name);
 	*ret_extents = (struct tierd_extents) {
 		.heat = volume->rank,
 		.reason = volume->reason,

@@ -116,15 +116,18 @@ int tierd_plan(struct tierd *tierd, const char *pool, const struct clock_time *n
 /* Name of a volume by its id; NULL if it has none. */
 const char *tierd_volume_name(const struct tierd *tierd, const char *pool, uint32_t id);
 
-/* Of each extent; valid as above. `volume` is "<pool>/<volume>". */
+/*
+ * Of each extent, as of the last plan; valid as above. `volume` is
+ * "<pool>/<volume>"; for one that is not known yet a plan is made.
+ */
 struct tierd_extents {
 	const float *heat;		/* < 0: not known yet */
 	const uint8_t *reason;		/* enum tier_reason */
 	uint64_t nr_extents;
 };
 
-int tierd_extents(struct tierd *tierd, const char *volume, struct tierd_extents *ret_extents,
-		  struct tierd_error *ret_error);
+int tierd_extents(struct tierd *tierd, const char *volume, const struct clock_time *now,
+		  struct tierd_extents *ret_extents, struct tierd_error *ret_error);
 
 /* ---- rows of the bus's properties (bus.h) ---- */
 

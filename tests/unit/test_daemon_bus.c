@@ -475,7 +475,7 @@ static void test_extents(void **state)
 	assert_extents(EXTENTS, 10, 0, EXTENTS);
 	assert_extents(UINT64_MAX, UINT64_MAX, 0, EXTENTS);
 	assert_call_fails(client, BUS_ERROR("NoSuchVolume"),
-			  "tierd knows no volume \"w\" of pool sim yet; it looks every few minutes.",
+			  "Pool sim has no volume \"w\"; see tvs sim.",
 			  "Extents", "stt", "sim/w", UINT64_C(0), UINT64_C(1));
 	assert_call_fails(client, BUS_ERROR("NoSuchVolume"), "\"sim\" is not <pool>/<volume>.", "Extents",
 			  "stt", "sim", UINT64_C(0), UINT64_C(1));

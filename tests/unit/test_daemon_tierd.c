@@ -83,6 +83,14 @@ static void assert_refused(struct world *w, const char *target, const char *rate
 	assert_string_equal(error.text, text);
 }
 
+static int look_at(struct world *w, const char *volume, struct tierd_extents *ret_extents)
+{
+	const struct clock_time now = world_now(w);
+	struct tierd_error error;
+
+	return tierd_extents(w->tierd, volume, &now, ret_extents, &error);
+}
+
 static void set_paused(struct world *w, bool pause)
 {
 	const struct clock_time now = world_now(w);
@@ -243,7 +251,6 @@ static void test_measure_mask(void **state)
 	struct world *w = world_new("measure = ( { days = \"daily\"; start = \"13:00\"; duration = \"1h\"; } );"
 				    "collect_interval = \"1h\";");
 	struct tierd_extents extents;
-	struct tierd_error error;
 
 	world_run_for(w, 60);
 	assert_int_equal(tier_sim_add_volume(w->sim, 3, "name=v"), 0);
@@ -256,7 +263,7 @@ static void test_measure_mask(void **state)
 	world_run_until(w, NOON_S + 2 * HOUR_S + 10);
 	heat_up(w, 0, 2, 1, 1000);
 	world_run_for(w, 3 * HOUR_S);
-	assert_int_equal(tierd_extents(w->tierd, "sim/v", &extents, &error), 0);
+	assert_int_equal(look_at(w, "sim/v", &extents), 0);
 	assert_int_equal(extents.nr_extents, 3);
 	assert_true(extents.heat[0] == 0);
 	assert_in_range((int)extents.heat[1], 1000, 3000);
@@ -518,7 +525,7 @@ static void test_plan(void **state)
 	assert_int_equal(plan.moves[0].to_tier, 0);
 	assert_int_equal(plan.moves[0].reason, TIER_REASON_HOTTER);
 	assert_string_equal(tierd_volume_name(w->tierd, "sim", plan.moves[0].volume), "v");
-	assert_int_equal(tierd_extents(w->tierd, "sim/v", &extents, &error), 0);
+	assert_int_equal(look_at(w, "sim/v", &extents), 0);
 	assert_int_equal(extents.reason[0], TIER_REASON_OUTSIDE_WINDOW);
 	assert_true(extents.heat[0] > 10000 && extents.heat[20] < 10);
 	assert_int_equal(tier_sim_nr_migrates(w->sim), 0);
@@ -535,13 +542,36 @@ static void test_plan(void **state)
 	world_free(w);
 }
 
+/* A volume that was made, renamed or removed since the last plan. */
+static void test_extents_of_new_volume(void **state)
+{
+	struct world *w = world_new("");
+	struct tierd_extents extents;
+
+	make_hot_spot(w);
+	assert_int_equal(tier_sim_add_volume(w->sim, 7, "name=new"), 1);
+	heat_up(w, 1, 2, 1, 100);
+	assert_int_equal(look_at(w, "sim/new", &extents), 0);
+	assert_int_equal(extents.nr_extents, 7);
+	assert_true(extents.heat[1] == 0 && extents.heat[2] > 0);
+	assert_int_equal(look_at(w, "sim/old", &extents), -ENOENT);
+	tier_sim_set_policy(w->sim, 1, "name=old");
+	assert_int_equal(look_at(w, "sim/old", &extents), 0);
+	assert_int_equal(look_at(w, "sim/new", &extents), -ENOENT);
+	assert_int_equal(look_at(w, "nope/v", &extents), -ENOENT);
+	/* What is known can be looked at in a fault, what is not cannot. */
+	w->read_error = -EPROTO;
+	assert_int_equal(look_at(w, "sim/new", &extents), -EIO);
+	assert_int_equal(look_at(w, "sim/old", &extents), 0);
+	world_free(w);
+}
+
 /* ---------------------------------------------------------------- faults */
 
 static void test_moves_fail(void **state)
 {
 	struct world *w = world_new("");
 	struct tierd_extents extents;
-	struct tierd_error error;
 	struct tierd_pool_row row;
 
 	make_hot_spot(w);
@@ -552,7 +582,7 @@ static void test_moves_fail(void **state)
 	assert_int_equal(row.up_moves, 2);
 	assert_int_equal(row.retried_moves, 3);
 	assert_state(w, "idle", "throttled");
-	assert_int_equal(tierd_extents(w->tierd, "sim/v", &extents, &error), 0);
+	assert_int_equal(look_at(w, "sim/v", &extents), 0);
 	world_run_for(w, 20);
 	row = pool_row(w);
 	assert_int_equal(row.up_moves, 5);
@@ -672,7 +702,6 @@ static void test_pool_vanishes(void **state)
 	struct world *w = world_new("");
 	struct tierd_extents extents;
 	struct tierd_pool_row row;
-	struct tierd_error error;
 	struct clock_time now;
 	float heat;
 
@@ -696,12 +725,12 @@ static void test_pool_vanishes(void **state)
 	tier_sim_set_speed(w->sim, 1 << 20);
 	world_add_pool(w);
 	world_run_for(w, 60);
-	assert_int_equal(tierd_extents(w->tierd, "sim/v", &extents, &error), 0);
+	assert_int_equal(look_at(w, "sim/v", &extents), 0);
 	heat = extents.heat[0];
 	assert_true(heat > 10000);
 	heat_up(w, 0, 0, 1, 50000);
 	world_run_for(w, 600);
-	assert_int_equal(tierd_extents(w->tierd, "sim/v", &extents, &error), 0);
+	assert_int_equal(look_at(w, "sim/v", &extents), 0);
 	assert_true(extents.heat[0] > 1.3 * heat && extents.heat[0] < 1.7 * heat);
 	world_free(w);
 }
@@ -712,6 +741,7 @@ static void test_volumes_come_and_go(void **state)
 	struct tierd_volume_row row;
 	struct tierd_extents extents;
 	struct tierd_error error;
+	struct clock_time now;
 
 	make_hot_spot(w);
 	assert_int_equal(tier_sim_add_volume(w->sim, 7, ""), 1);
@@ -728,9 +758,10 @@ static void test_volumes_come_and_go(void **state)
 	assert_int_equal(tier_sim_add_volume(w->sim, 40, "name=new"), 0);
 	heat_up(w, 0, 1, 1, 10);
 	world_run_for(w, 600);
-	assert_int_equal(tierd_extents(w->tierd, "sim/v", &extents, &error), -ENOENT);
+	now = world_now(w);
+	assert_int_equal(tierd_extents(w->tierd, "sim/v", &now, &extents, &error), -ENOENT);
 	assert_int_equal(error.kind, TIERD_NO_SUCH_VOLUME);
-	assert_int_equal(tierd_extents(w->tierd, "sim/new", &extents, &error), 0);
+	assert_int_equal(look_at(w, "sim/new", &extents), 0);
 	assert_true(extents.heat[0] == 0);
 	assert_true(extents.heat[1] > 0 && extents.heat[1] < 100);
 	world_free(w);
@@ -829,7 +860,7 @@ static void copy_heat(struct world *w, float *ret_heat)
 
 	/* Ranks are as of the last plan: make one now. */
 	assert_int_equal(tierd_plan(w->tierd, "sim", &now, &plan, &error), 0);
-	assert_int_equal(tierd_extents(w->tierd, "sim/v", &extents, &error), 0);
+	assert_int_equal(look_at(w, "sim/v", &extents), 0);
 	assert_int_equal(extents.nr_extents, 40);
 	memcpy(ret_heat, extents.heat, 40 * sizeof(float));
 }
@@ -910,7 +941,6 @@ static void test_no_heat_yet(void **state)
 {
 	struct world *w = world_new("");
 	struct tierd_extents extents;
-	struct tierd_error error;
 
 	make_hot_spot(w);
 	relocate(w, "sim", true, "");
@@ -923,7 +953,7 @@ static void test_no_heat_yet(void **state)
 	tier_sim_reload(w->sim);
 	world_start_tierd(w);
 	world_run_until(w, MIDNIGHT_S + HOUR_S);
-	assert_int_equal(tierd_extents(w->tierd, "sim/v", &extents, &error), 0);
+	assert_int_equal(look_at(w, "sim/v", &extents), 0);
 	assert_true(extents.heat[0] < 0);
 	assert_int_equal(on_tier(w, 0), 5);
 	assert_int_equal(pool_row(w).pending_moves, 0);
@@ -1057,6 +1087,7 @@ int main(void)
 		cmocka_unit_test(test_pause_by_hand),
 		cmocka_unit_test(test_abort),
 		cmocka_unit_test(test_plan),
+		cmocka_unit_test(test_extents_of_new_volume),
 		cmocka_unit_test(test_moves_fail),
 		cmocka_unit_test(test_device_dies),
 		cmocka_unit_test(test_meta_ro),
