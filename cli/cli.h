@@ -127,6 +127,10 @@ bool cli_is_unit(char unit);
 /* With h and a suffix. */
 const char *cli_size(uint64_t sectors, char *ret_text);
 
+/* ", about 1:02:03 hours", to be put behind what takes so long; "" for 0, which is not known. */
+#define CLI_ESTIMATE_TEXT	48
+const char *cli_estimate(uint64_t seconds, char *ret_text);
+
 /* The commands (cmd_*.c) ------------------------------------------------------*/
 
 extern const struct cli_command cmd_tpcreate, cmd_tpextend, cmd_tpchange, cmd_tpremove, cmd_tps;

@@ -29,6 +29,7 @@ static const struct report_kind kind = {
 
 struct totals {
 	uint64_t moves, bytes, seconds, number;
+	bool is_unknown;		/* how long one of them takes */
 };
 
 static enum cli_exit pool_rows(struct cli *cli, struct client *client, struct report *report,
@@ -57,6 +58,7 @@ static enum cli_exit pool_rows(struct cli *cli, struct client *client, struct re
 	}
 	totals->moves += plan.total_moves;
 	totals->bytes += plan.bytes;
+	totals->is_unknown |= plan.bytes && !plan.seconds;
 	/* Pools relocate side by side. */
 	if (plan.seconds > totals->seconds)
 		totals->seconds = plan.seconds;
@@ -88,15 +90,16 @@ static enum cli_exit take_options(struct cli *cli, struct report_options *report
 
 static void say_totals(struct cli *cli, const struct totals *totals)
 {
-	char size[CLI_SIZE_TEXT];
+	char size[CLI_SIZE_TEXT], estimate[CLI_ESTIMATE_TEXT];
 
-	if (!totals->moves) {
+	if (!totals->moves)
 		cli_say(cli, "Nothing is to be moved.");
-		return;
-	}
-	cli_say(cli, "%" PRIu64 " moves, %s, about %" PRIu64 ":%02" PRIu64 ":%02" PRIu64 " hours.",
-		totals->moves, cli_size(totals->bytes / 512, size), totals->seconds / 3600,
-		totals->seconds / 60 % 60, totals->seconds % 60);
+	else if (totals->is_unknown)
+		cli_say(cli, "%" PRIu64 " moves, %s. How long they take is not known yet.",
+			totals->moves, cli_size(totals->bytes / 512, size));
+	else
+		cli_say(cli, "%" PRIu64 " moves, %s%s.", totals->moves,
+			cli_size(totals->bytes / 512, size), cli_estimate(totals->seconds, estimate));
 }
 
 static enum cli_exit run(struct cli *cli)

@@ -57,6 +57,7 @@ static void print_tiers(const struct cli_pool *pool, const struct client_state *
 static void print_relocation(const struct client_pool *pool)
 {
 	char begin[32], end[32], moved_up[CLI_SIZE_TEXT], moved_down[CLI_SIZE_TEXT];
+	char estimate[CLI_ESTIMATE_TEXT];
 
 	printf("  relocation: %s%s%s%s", pool->state, pool->by_hand ? ", by hand" : "",
 	       strcmp(pool->reason, "-") ? ", " : "", strcmp(pool->reason, "-") ? pool->reason : "");
@@ -64,8 +65,8 @@ static void print_relocation(const struct client_pool *pool)
 	if (*pool->detail)
 		printf("    %s\n", pool->detail);
 	if (pool->active_moves || pool->pending_moves)
-		printf("    %" PRIu64 " moves under way, %" PRIu64 " to come, about %" PRIu64 " s\n",
-		       pool->active_moves, pool->pending_moves, pool->pending_seconds);
+		printf("    %" PRIu64 " moves under way, %" PRIu64 " to come%s\n", pool->active_moves,
+		       pool->pending_moves, cli_estimate(pool->pending_seconds, estimate));
 	if (*pool->window)
 		printf("  window: %s (%s, %s to %s), rate %s\n", pool->window,
 		       pool->window_open ? "open" : "next",

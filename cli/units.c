@@ -113,6 +113,17 @@ const char *cli_format_size(uint64_t sectors, char unit, bool suffix, char *ret_
 	return ret_text;
 }
 
+const char *cli_estimate(uint64_t seconds, char *ret_text)
+{
+	if (seconds)
+		snprintf(ret_text, CLI_ESTIMATE_TEXT, ", about %llu:%02u:%02u hours",
+			 (unsigned long long)seconds / 3600, (unsigned int)(seconds / 60 % 60),
+			 (unsigned int)(seconds % 60));
+	else
+		*ret_text = '\0';
+	return ret_text;
+}
+
 const char *cli_size(uint64_t sectors, char *ret_text)
 {
 	return cli_format_size(sectors, 'h', true, ret_text);

@@ -80,6 +80,16 @@ static void test_units(void **state)
 	assert_false(cli_is_unit('\0'));
 }
 
+static void test_estimate(void **state)
+{
+	char text[CLI_ESTIMATE_TEXT];
+
+	assert_string_equal(cli_estimate(0, text), "");
+	assert_string_equal(cli_estimate(1, text), ", about 0:00:01 hours");
+	assert_string_equal(cli_estimate(3600 * 100 + 61, text), ", about 100:01:01 hours");
+	assert_string_equal(cli_estimate(UINT64_MAX, text), ", about 5124095576030431:00:15 hours");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -87,6 +97,7 @@ int main(void)
 		cmocka_unit_test(test_parse_refuses),
 		cmocka_unit_test(test_format),
 		cmocka_unit_test(test_units),
+		cmocka_unit_test(test_estimate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

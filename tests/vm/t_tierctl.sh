@@ -50,8 +50,16 @@ check_equal "columns of tierd" "pool0 idle daily 00:00 8h fast" "$(column tps -o
 check_equal "... a row a tier" "2" "$(rows tps --tiers -o +tier_name,tier_heat,tier_up,tier_down,tier_in,tier_headroom pool0)"
 check_equal "... of volumes" "2" "$(rows tvs -o +vol_heat pool0)"
 
+check_equal "a new volume of which tierd knows nothing: heat of its extents" "0 10" \
+	"$(tvcreate -q -V 40m -n new pool0; tes -a --reportformat json -o ext_heat pool0/new | python3 -c 'import json, sys
+heats = [float(row["ext_heat"]) for row in json.load(sys.stdin)["report"][0]["extent"]]
+print(round(sum(heats)) if sum(heats) > 50 else 0, len(heats))')"
+tvcreate -q -V 40m -n newer pool0
+exits 0 "newer" tierctl heatmap pool0
+tvremove -q -y pool0/new pool0/newer
+
 # Ten hot extents at the bottom, for more than a day
-exits 0 "hours." tierctl plan pool0
+exits 0 "How long they take is not known yet" tierctl plan pool0
 heat 0 40
 heat 0 40
 date -s '2031-05-06 20:00:00' >/dev/null
@@ -61,7 +69,7 @@ heat 0 40
 check "a plan with moves" wait_for 60 bash -c 'tierctl plan pool0 | grep -q "hotter"'
 check_equal "... ten up" 10 "$(rows tierctl plan pool0 -S 'move_from=1 && move_to=0')"
 check_equal "... or fewer" 3 "$(rows tierctl plan --max 3 pool0)"
-exits 0 "10 moves, 40.00m, about" tierctl plan pool0
+exits 0 "10 moves, 40.00m. How long they take is not known yet" tierctl plan pool0
 check_equal "heat and reason of extents" 10 "$(rows tes -o extent,ext_heat,ext_reason -S 'ext_heat>100 && ext_reason=outside_window' pool0/vol)"
 check_equal "what is pending" "40.00" "$(column tps -o pending_up --units m --nosuffix pool0)"
 check "a heat map of tierd's heat" bash -c "! tierctl heatmap pool0 | grep -q 'tierd is not'"
@@ -94,8 +102,11 @@ exits 0 "10 moves done" tierctl status
 echo 'nonsense = 1;' >/etc/tierd.conf
 exits 5 "/etc/tierd.conf:1" tierctl reload
 exits 0 "the last reload was refused: /etc/tierd.conf:1" tierctl status
-echo 'headroom_percent = 20;' >/etc/tierd.conf
+echo 'schedule = ( { days = "daily"; start = "00:00"; duration = "8h"; rate = "1MiB"; } );' >/etc/tierd.conf
 exits 0 "has read" tierctl reload
+tvchange -q --policy lowest pool0/vol
+exits 0 "10 moves, 40.00m, about 0:00:40 hours." tierctl plan pool0
+exits 0 "10 to come, about 0:00:40 hours" tierctl status
 su nobody -s /bin/bash -c 'PATH=$PATH:/usr/sbin:/usr/local/sbin tierctl pause' >/run/nobody 2>&1
 code=$?
 check_equal "others may change nothing" "5 1" "$code $(grep -c 'only from root' /run/nobody)"
