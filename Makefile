@@ -189,20 +189,23 @@ kdir_release := $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/g
 $(if $(kdir_release),,$(error KDIR=$(KDIR) is no tree of kernel headers))
 endif
 
-# $(call build_module,<folder under build/modules>,<shell word that gives the header tree>)
+# $(call build_module,<folder under build/modules>,<shell word that gives the header tree>[,<command that make runs in>])
 define build_module
 	$(call say,MODULE,$(O)/modules/$(1)$(variant)/dm-tier.ko)
 	$(Q)set -e; dir=$$(realpath -m $(O)/modules/$(1)$(variant)); kdir=$(2); [ -n "$$kdir" ]; \
 	mkdir -p $$dir/include; find $$dir -xtype l -delete; \
 	ln -sfn $(CURDIR)/include/dm-tier.h $$dir/include/; \
 	ln -sfn $(CURDIR)/kernel/Kbuild $(addprefix $(CURDIR)/,$(wildcard kernel/*.[ch])) $$dir/; \
-	env -u MAKEFLAGS -u MFLAGS $(MAKE) -j$$(nproc) $(if $(filter 1,$(V)),,-s) -C $$kdir M=$$dir \
+	env -u MAKEFLAGS -u MFLAGS $(3) $(if $(3),make,$(MAKE)) -j$$(nproc) $(if $(filter 1,$(V)),,-s) -C $$kdir M=$$dir \
 		KCFLAGS_TIER='$(KCFLAGS_TIER)' \
 		CONFIG_DEBUG_INFO_BTF_MODULES= $(if $(filter 1,$(WERROR)),KCFLAGS=-Werror) \
 		$(if $(C),C=$(C)) $(if $(CF),CF='$(CF)') modules
 endef
 
-.PHONY: modules module-one $(addprefix module-,$(KERNELS))
+all_kernels := $(sort $(KERNELS) 6.1 6.12 sid debug kcsan)
+# sid's kernels need sid's compiler.
+in_sid = tests/vm/in-chroot sid $(CURDIR) $$dir $$(dirname $$kdir)/../.. --
+.PHONY: modules module-one $(addprefix module-,$(all_kernels))
 ifeq ($(kernel_srcs),)
 modules module-host:
 	@echo "  MODULE   nothing to build: kernel/ is empty"
@@ -214,8 +217,8 @@ modules: $(addprefix module-,$(KERNELS))
 endif
 module-one:
 	$(call build_module,$(kdir_release),$(KDIR))
-$(addprefix module-,$(KERNELS)): module-%:
-	$(call build_module,$*,$$(tests/vm/fetch headers $*))
+$(addprefix module-,$(all_kernels)): module-%:
+	$(call build_module,$*,$$(tests/vm/fetch headers $*),$(if $(filter sid,$*),$(in_sid)))
 ifneq ($(host_kdir),)
 module-host:
 	$(call build_module,$(host_kver),$(host_kdir))
@@ -227,7 +230,7 @@ endif
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: check check-unit check-vm demo bench lint setup
+.PHONY: check check-unit check-vm check-debug check-matrix demo bench lint setup
 UNIT_TESTS ?=
 unit_suites := $(unit_progs) $(unit_scripts)
 unit_selected := $(if $(UNIT_TESTS),$(foreach t,$(UNIT_TESTS),$(filter %/$(t) %/$(t).sh,$(unit_suites))),$(unit_suites))
@@ -256,6 +259,24 @@ demo:
 BENCH ?= hotpath
 bench: tests
 	$(Q)$(MAKE) --no-print-directory modules KERNELS=6.1
+# The suites on kernels that find bugs: memory, locks, leaks; and data races. Two hours on two cores.
+DEBUG_TESTS ?= t_smoke t_pool t_space t_modes t_tables t_moves t_counters t_cli t_tierd
+KCSAN_TESTS ?= t_smoke t_space t_modes t_tables t_moves t_counters
+check-debug: tests
+	$(Q)tests/setup.sh flex bison bc
+	$(Q)rm -rf $(O)/results
+	$(Q)$(MAKE) --no-print-directory modules KERNELS="debug kcsan"
+	$(Q)VM_KERNELS=debug tests/suites.sh vm $(DEBUG_TESTS)
+	$(Q)VM_KERNELS=kcsan tests/suites.sh vm $(KCSAN_TESTS)
+	$(Q)tests/suites.sh verdict
+# The suites on every kernel: Debian 12's two, and that of sid.
+MATRIX_KERNELS ?= 6.1 6.12 sid
+MATRIX_TESTS ?= $(DEBUG_TESTS) t_extent1g t_tierctl
+check-matrix: tests
+	$(Q)rm -rf $(O)/results
+	$(Q)$(MAKE) --no-print-directory modules KERNELS="$(MATRIX_KERNELS)"
+	$(Q)VM_KERNELS="$(MATRIX_KERNELS)" tests/suites.sh vm $(MATRIX_TESTS)
+	$(Q)tests/suites.sh verdict
 	$(Q)tests/bench/$(BENCH).sh
 lint:
 	$(Q)tests/lint.sh

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# setup.sh: install with apt what building, checking and testing need, on Debian 12 or 13, as root or
-# through sudo. Says what it does; does nothing when all is there. The guests' kernels, headers and
+# setup.sh [PACKAGE...]: install with apt what building, checking and testing need (and these, which one
+# slow proof needs), on Debian 12 or 13, as root or through sudo. Says what it does; does nothing when all is there. The guests' kernels, headers and
 # image are fetched into the cache (build/cache or TIER_CACHE), never installed.
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,7 +11,7 @@ build=(build-essential clang pkg-config git libdevmapper-dev libblkid-dev uuid-d
 	libconfig-dev libcmocka-dev dbus-daemon gcc-12 libelf-dev kmod xz-utils)
 lint=(shellcheck cppcheck sparse clang-format perl man-db systemd)
 guest=(qemu-system-x86 qemu-system-common mmdebstrap debian-archive-keyring busybox-static cpio e2fsprogs python3)
-packages=("${build[@]}" "${lint[@]}" "${guest[@]}")
+packages=("${build[@]}" "${lint[@]}" "${guest[@]}" "$@")
 # Taken where apt knows them: on Debian 13 virtiofsd is a package of its own; clang's sanitizer runtime is a
 # mere recommendation of clang; the headers of the running kernel, where it is one of Debian's.
 optional=(virtiofsd libclang-rt-dev "linux-headers-$(uname -r)")

@@ -9,7 +9,8 @@
 #   pass "what" / fail "what" [detail]      a verdict reached in another way
 #   skip "what" "why"                       only for what this machine cannot do
 #   note text...                            a line in the log
-#   wait_for SECONDS command...             until the command succeeds; 1 if it does not in time
+#   wait_for SECONDS command...             until the command succeeds; 1 if it does not in time (six times as long
+#                                           on a kernel that finds bugs)
 #   at_end command...                       do this at the end, last one first, whatever happens
 #   finish                                  the last line of every suite
 #
@@ -64,8 +65,9 @@ check_equal() {
 	return 1
 }
 
+case $(uname -r) in *-debug | *-kcsan) slowness=6 ;; *) slowness=1 ;; esac
 wait_for() {
-	local deadline=$((SECONDS + $1))
+	local deadline=$((SECONDS + $1 * slowness))
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $deadline ] || return 1

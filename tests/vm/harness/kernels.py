@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The kernels of the guests: Debian's cloud kernels, fetched and unpacked in the cache, never installed.
+"""The kernels of the guests: Debian's cloud kernels, fetched and unpacked in the cache, never installed;
+and those that find bugs, which are built (built.py).
 
 A kernel's cache entry holds
   vmlinuz, version
@@ -15,29 +16,48 @@ import shutil
 import subprocess
 import tempfile
 
-from . import cache, debian
+from . import built, cache, debian
 from .cache import HarnessError, command
 
-# name -> the meta package's flavour
-KERNELS = {"6.1": "cloud-amd64", "6.12": "6.12-cloud-amd64"}
+# name -> (suite, the meta package's flavour)
+KERNELS = {"6.1": (cache.KERNEL_SUITE, "cloud-amd64"), "6.12": (cache.KERNEL_SUITE, "6.12-cloud-amd64"),
+           "sid": ("sid", "cloud-amd64")}
+QUICK = ("6.1", "6.12")         # what the quick tests need
 FORMAT = 1      # part of the key: raise it when what build() leaves changes
 BUSYBOX_APPLETS = ("sh mount umount modprobe switch_root cat cp mkdir ls basename sleep poweroff "
                    "readlink sync ln").split()
 INITRD_MODULES = ("virtio_pci virtio_blk virtio_console virtio_rng virtiofs ext4 "
                   "crc32c_generic crc32c_intel").split()
+NAMES = (*KERNELS, *built.FRAGMENTS)
+
+
+def _pack_modules(work, version):
+    """modules.ext4 of the tree under modules/."""
+    for link in ("build", "source"):
+        (work / "modules/lib/modules" / version / link).unlink(missing_ok=True)
+    command("depmod", "-b", work / "modules", version)
+    size_mib = int(command("du", "-sm", work / "modules").split()[0])
+    command("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-m", "0",
+            "-d", work / "modules/lib/modules", work / "modules.ext4", f"{size_mib * 5 // 4 + 24}M")
 
 
 class Kernel:
     """One kernel in the cache, fetched on first use."""
 
     def __init__(self, name):
-        if name not in KERNELS:
-            raise HarnessError(f"no kernel '{name}': there are {', '.join(KERNELS)}")
         self.name = name
-        self.dir = cache.entry(f"kernel-{name}", cache.key_of(KERNELS[name], FORMAT), self._build)
+        self.finds_bugs = name in built.FRAGMENTS       # slow, and hungry for memory
+        if name in KERNELS:
+            self.dir = cache.entry(f"kernel-{name}", cache.key_of(KERNELS[name], FORMAT), self._fetch)
+        elif self.finds_bugs:
+            self.dir = cache.entry(f"kernel-{name}", built.key(name), self._build)
+        else:
+            raise HarnessError(f"no kernel '{name}': there are {', '.join(NAMES)}")
         self.version = (self.dir / "version").read_text(encoding="ascii").strip()
 
     def headers(self):
+        if self.finds_bugs:
+            return self.dir / "headers"
         return self.dir / "headers/usr/src" / f"linux-headers-{self.version}"
 
     def initrd(self):
@@ -51,15 +71,20 @@ class Kernel:
         return folder / "initrd"
 
     def _build(self, work):
-        apt = debian.PrivateApt(cache.KERNEL_SUITE)
+        _pack_modules(work, built.build(self.name, work))
+
+    def _fetch(self, work):
+        suite, flavour = KERNELS[self.name]
+        apt = debian.PrivateApt(suite)
         apt.update()
-        flavour = KERNELS[self.name]
         image = self._real(apt, f"linux-image-{flavour}", r"linux-image-(\d\S*)$")
         headers = self._real(apt, f"linux-headers-{flavour}", r"linux-headers-(\d\S*)$")
         version = image.removeprefix("linux-image-")
         if headers != f"linux-headers-{version}":
             raise HarnessError(f"{image} and {headers} don't belong together: try again later")
-        parts = [d for d in apt.depends(headers) if re.match(r"linux-(headers-\d\S*-common|kbuild-)", d)]
+        # Newer Debians have an image in several packages.
+        parts = [d for d in apt.depends(headers) + apt.depends(image)
+                 if re.match(r"linux-(headers-\d\S*-common|kbuild-\d|binary-\d|modules-\d)", d)]
         cache.say(f"fetching kernel {version} and its headers")
         with tempfile.TemporaryDirectory(dir=work) as temp:
             temp = pathlib.Path(temp)
@@ -77,18 +102,13 @@ class Kernel:
 
     @staticmethod
     def _split(tree, work, version):
-        (tree / f"boot/vmlinuz-{version}").rename(work / "vmlinuz")
+        [vmlinuz] = [*tree.glob("boot/vmlinuz-*"), *tree.glob("usr/lib/modules/*/vmlinuz")]
+        vmlinuz.rename(work / "vmlinuz")
         lib = tree / "usr/lib" if (tree / "usr/lib/modules").is_dir() else tree / "lib"
         modules = lib / "modules" / version
-        for link in ("build", "source"):
-            (modules / link).unlink(missing_ok=True)
         (work / "modules/lib/modules").mkdir(parents=True)
         modules.rename(work / "modules/lib/modules" / version)
-        command("depmod", "-b", work / "modules", version)
-        size_mib = int(command("du", "-sm", work / "modules").split()[0])
-        command("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-m", "0",
-                "-d", work / "modules/lib/modules", work / "modules.ext4", f"{size_mib * 5 // 4 + 24}M")
-
+        _pack_modules(work, version)
         (work / "headers/usr").mkdir(parents=True)
         (tree / "usr/src").rename(work / "headers/usr/src")
         kbuild = tree / "usr/lib"
@@ -96,10 +116,10 @@ class Kernel:
         for name in (work / "headers/usr/src").glob("linux-headers-*"):
             makefile = name / "Makefile"
             text = makefile.read_text(encoding="ascii")
-            common = re.fullmatch(r"include /usr/src/(\S+)/Makefile\s*", text)
-            if common:
-                makefile.write_text("include $(dir $(realpath $(lastword $(MAKEFILE_LIST))))"
-                                    f"../{common[1]}/Makefile\n", encoding="ascii")
+            if re.fullmatch(r"(KBUILD_OUTPUT=/usr/src/\S+\s)?include /usr/src/\S+/Makefile\s*", text):
+                here = "$(dir $(realpath $(lastword $(MAKEFILE_LIST))))"
+                makefile.write_text(text.replace("OUTPUT=", "OUTPUT := ").replace("/usr/src/", f"{here}../"),
+                                    encoding="ascii")
         if not (work / f"headers/usr/src/linux-headers-{version}/scripts/Makefile.build").exists():
             raise HarnessError(f"the headers of {version} are not laid out as expected")
 
@@ -114,7 +134,8 @@ class Kernel:
         target = root / "lib/modules" / self.version
         source = self.dir / "modules/lib/modules" / self.version
         for name in ("modules.order", "modules.builtin", "modules.builtin.modinfo"):
-            shutil.copy(source / name, target / name)
+            if (source / name).exists():        # newer Debians leave out what depmod has read
+                shutil.copy(source / name, target / name)
         for module in INITRD_MODULES:
             text = subprocess.run(["modprobe", "-d", self.dir / "modules", "-S", self.version,
                                    "--show-depends", module], capture_output=True, text=True, check=False)
