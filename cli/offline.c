@@ -34,7 +34,7 @@ void cli_offline_clear(struct cli_offline *offline)
 
 const char *cli_offline_name(const struct tier_scan_pool *pool, char ret_name[TIER_NAME_SIZE])
 {
-	if (!pool->error && *pool->info.name)
+	if (!pool->error)
 		snprintf(ret_name, TIER_NAME_SIZE, "%s", pool->info.name);
 	else
 		tier_format_uuid(pool->uuid, ret_name);

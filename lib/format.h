@@ -137,7 +137,8 @@ void tier_meta_free(struct tier_meta *meta);
 void tier_meta_facts(const struct tier_meta *meta, struct tier_meta_facts *ret_facts);
 
 /*
- * The same as of a live pool (backend.h): mode, moves, and reserved and parked
+ * The same as of a live pool (backend.h); one without a name that its device could
+ * have is called by its uuid. Mode, moves, and reserved and parked
  * slots, which only the kernel knows, are RW and 0. Cleared by the caller.
  */
 int tier_meta_pool_info(const struct tier_meta *meta, struct tier_pool_info *ret_info);

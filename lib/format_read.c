@@ -14,6 +14,7 @@
 
 #include "dm-tier-args.h"
 #include "format_meta.h"
+#include "name.h"
 #include "policy.h"
 #include "util.h"
 
@@ -339,8 +340,11 @@ static void fill_info(const struct tier_meta *meta, struct tier_pool_info *info)
 
 	dm_tier_format_uuid(meta->super.super.uuid, info->uuid);
 	copy_label(image->pool_label, image->pool_label_bytes, label);
-	if (tier_label_value(label, "name", name, sizeof(name)) > 0)
+	/* One of others' making may hold anything. */
+	if (tier_label_value(label, "name", name, sizeof(name)) > 0 && !tier_name_check(name, NULL))
 		memcpy(info->name, name, sizeof(name));
+	else
+		memcpy(info->name, info->uuid, sizeof(info->uuid));
 	info->extent_sectors = meta->super.super.extent_sectors;
 	info->region_sectors = meta->super.super.region_sectors;
 	for (u32 i = 0; i < DM_TIER_MAX_DEVICES; i++)

@@ -8,6 +8,9 @@
 
 #include "backend.h"
 
+/* With this name libdevmapper would take its own node for the device's, and remove it. */
+#define CONTROL	"control"
+
 int tier_name_check(const char *name, const char **ret_reason)
 {
 	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -20,6 +23,8 @@ int tier_name_check(const char *name, const char **ret_reason)
 		reason = "must not begin with '-'";
 	else if (!strcmp(name, ".") || !strcmp(name, ".."))
 		reason = "must not be '.' or '..'";
+	else if (!strcmp(name, CONTROL))
+		reason = "is reserved: /dev/mapper/" CONTROL " is device-mapper's own";
 	else if (name[strspn(name, allowed)])
 		reason = "may hold only letters, digits and + _ . -";
 	else if (strlen(name) >= TIER_NAME_SIZE)
@@ -70,7 +75,7 @@ static int build(const char *pool, const char *volume, char *ret_name, size_t si
 
 int tier_name_pool_to_dm(const char *pool, char *ret_name, size_t size)
 {
-	return build(pool, NULL, ret_name, size);
+	return strcmp(pool, CONTROL) ? build(pool, NULL, ret_name, size) : -EINVAL;
 }
 
 int tier_name_volume_to_dm(const char *pool, const char *volume, char *ret_name, size_t size)

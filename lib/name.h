@@ -3,7 +3,7 @@
  * Names of pools and volumes, and the names of their dm devices. Pure.
  *
  * Names have LVM's character set: A-Z a-z 0-9 + _ . -, not beginning with a
- * dash, not "." or "..". In a dm name a dash of the user's is doubled, so that
+ * dash, not "." or ".." or "control". In a dm name a dash of the user's is doubled, so that
  * the single one between pool and volume can be told: volume `b` of pool `a` is
  * a-b, pool `a-b` is a--b.
  */
@@ -18,7 +18,10 @@
  */
 int tier_name_check(const char *name, const char **ret_reason);
 
-/* -ENAMETOOLONG: `size` is too small (TIER_NAME_SIZE is device-mapper's limit). */
+/*
+ * -ENAMETOOLONG: `size` is too small (TIER_NAME_SIZE is device-mapper's limit);
+ * -EINVAL: no device can have that name.
+ */
 int tier_name_pool_to_dm(const char *pool, char *ret_name, size_t size);
 int tier_name_volume_to_dm(const char *pool, const char *volume, char *ret_name, size_t size);
 

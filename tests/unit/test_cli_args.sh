@@ -80,7 +80,7 @@ for region in 0 2k 3k 100k x; do
 done
 bad "a region of 2.00m does not fit" tpcreate -s 1m --region 2m -m vg/m --tier 0:vg/a p
 bad "a region of 4.00k does not fit" tpcreate -s 1g --region 4k -m vg/m --tier 0:vg/a p
-for name in . .. 'a b' a/b 'a%b' ä "$(printf 'a%.0s' {1..128})" -p ''; do
+for name in . .. control 'a b' a/b 'a%b' ä "$(printf 'a%.0s' {1..128})" -p ''; do
 	bad "the pool name '$name'" tpcreate -m vg/m --tier 0:vg/a -- "$name"
 done
 # shellcheck disable=SC2046 # words are what it is for

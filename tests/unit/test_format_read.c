@@ -20,6 +20,7 @@
 #include <linux/limits.h>
 
 #include "pool_image.h"
+#include "util.h"
 
 static struct pool_image image;
 static struct ring ring;
@@ -189,18 +190,26 @@ static void test_pool_info(void **state)
 	tier_meta_free(NULL);
 }
 
+/* A name that is none, or that its device cannot have: the uuid is one. */
 static void test_pool_without_a_name(void **state)
 {
-	const struct dm_tier_record rec = { .type = DM_TIER_REC_POOL };
-	struct tier_pool_info info;
-	struct tier_meta *meta;
+	static const char *const labels[] = { "", "name=control", "name=../x", "name=", "note=x" };
 
-	commit(&rec, 1);
-	meta = read_meta();
-	assert_int_equal(tier_meta_pool_info(meta, &info), 0);
-	assert_string_equal(info.name, "");
-	tier_pool_info_clear(&info);
-	tier_meta_free(meta);
+	for (size_t i = 0; i < TIER_NR(labels); i++) {
+		struct dm_tier_record rec = { .type = DM_TIER_REC_POOL };
+		struct tier_pool_info info;
+		struct tier_meta *meta;
+
+		rec.pool.label_bytes = strlen(labels[i]);
+		memcpy(rec.pool.label, labels[i], rec.pool.label_bytes);
+		commit(&rec, 1);
+		meta = read_meta();
+		assert_int_equal(tier_meta_pool_info(meta, &info), 0);
+		assert_string_equal(info.name, info.uuid);
+		assert_int_equal(strlen(info.name), TIER_UUID_SIZE - 1);
+		tier_pool_info_clear(&info);
+		tier_meta_free(meta);
+	}
 }
 
 static void test_odd_reads(void **state)

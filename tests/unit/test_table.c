@@ -157,7 +157,7 @@ static void test_names(void **state)
 {
 	static const char *const good[] = { "a", "pool0", "a-b", "A_b+c.d-", ".hidden", "_", "+" };
 	static const char *const bad[] = { "", "-a", ".", "..", "a b", "a/b", "a\n", "\xc3\xa4", "a:b",
-					   "a;b", "a=b" };
+					   "a;b", "a=b", "control" };
 	char name[TIER_NAME_SIZE + 1];
 	const char *reason;
 
@@ -198,6 +198,7 @@ static void test_dm_names(void **state)
 		tier_name_dm_to_pool(name, pool, sizeof(pool));
 		assert_string_equal(pool, names[i].pool);
 	}
+	assert_int_equal(tier_name_pool_to_dm("control", name, sizeof(name)), -EINVAL);
 	/* Someone else's names stay what they are. */
 	tier_name_dm_to_pool("my-pool", pool, sizeof(pool));
 	assert_string_equal(pool, "my-pool");
