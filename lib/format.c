@@ -134,7 +134,7 @@ int tier_format_check(const struct tier_format_pool *pool, char *ret_cause)
 
 /* Steps ----------------------------------------------------------------------*/
 
-static int flush(int fd)
+int tier_format_flush(int fd)
 {
 	return fsync(fd) ? -errno : 0;
 }
@@ -221,6 +221,7 @@ static void make_checkpoint(const struct tier_format_pool *pool, void *block)
 static struct dm_tier_super make_super(const struct tier_format_pool *pool)
 {
 	struct dm_tier_super super = {
+		.version = 1,
 		.flags = DM_TIER_SUPER_CLEAN,
 		.extent_sectors = pool->extent_sectors,
 		.region_sectors = pool->region_sectors,
@@ -260,7 +261,7 @@ static int write_metadata(const struct tier_format_pool *pool, const struct dm_t
 	/* Both places, and with them whatever signatures are in the first 2 MiB. */
 	r = tier_format_zero_blocks(fd, 0, DM_TIER_AREA_BLOCK);
 	if (!r)
-		r = flush(fd);
+		r = tier_format_flush(fd);
 	if (!r)
 		r = tier_format_zero_blocks(fd, dm_tier_log_start(super), super->log_blocks);
 	if (r)
@@ -273,10 +274,10 @@ static int write_metadata(const struct tier_format_pool *pool, const struct dm_t
 	dm_tier_block_begin(block);
 	dm_tier_log_seal(block, pool->uuid, &head);
 	r = tier_format_write_blocks(fd, dm_tier_log_start(super), 1, block);
-	return r ?: flush(fd);
+	return r ?: tier_format_flush(fd);
 }
 
-static int write_supers(int fd, struct dm_tier_super *super)
+int tier_format_write_supers(int fd, struct dm_tier_super *super)
 {
 	_cleanup_free_ void *block = tier_format_alloc_blocks(1);
 	int r = 0;
@@ -284,11 +285,11 @@ static int write_supers(int fd, struct dm_tier_super *super)
 	if (!block)
 		return -ENOMEM;
 	for (u32 place = 0; place < 2 && !r; place++) {
-		super->version = place + 1;
 		dm_tier_super_encode(super, block);
 		r = tier_format_write_blocks(fd, tier_format_super_block(place), 1, block);
 		if (!r)
-			r = flush(fd);
+			r = tier_format_flush(fd);
+		super->version++;
 	}
 	return r;
 }
@@ -313,7 +314,7 @@ int tier_format_label(const struct tier_format_device *device, const uint8_t *po
 	if (!r)
 		r = tier_format_write_blocks(device->fd, 0, 1, block);
 	if (!r)
-		r = flush(device->fd);
+		r = tier_format_flush(device->fd);
 	if (r)
 		return tier_cause(ret_cause, r, "cannot write the label of %s: %s", device->path,
 				  strerror(-r));
@@ -337,7 +338,7 @@ int tier_format_pool(const struct tier_format_pool *pool, char *ret_cause)
 		if (r)
 			return r;
 	}
-	r = write_supers(pool->metadata.fd, &super);
+	r = tier_format_write_supers(pool->metadata.fd, &super);
 	if (r)
 		goto err_metadata;
 	return 0;
@@ -363,7 +364,7 @@ int tier_format_wipe(const struct tier_format_device *device, char *ret_cause)
 	if (!r)
 		r = tier_format_zero_blocks(device->fd, 0, 1);
 	if (!r)
-		r = flush(device->fd);
+		r = tier_format_flush(device->fd);
 	if (r)
 		return tier_cause(ret_cause, r, "cannot wipe %s: %s", device->path, strerror(-r));
 	return 0;

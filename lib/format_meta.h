@@ -42,5 +42,12 @@ void *tier_format_alloc_blocks(u64 count);
 int tier_format_read_blocks(int fd, u64 block, u64 count, void *ret_blocks);
 int tier_format_write_blocks(int fd, u64 block, u64 count, const void *blocks);
 int tier_format_zero_blocks(int fd, u64 block, u64 count);
+int tier_format_flush(int fd);
+
+/*
+ * The last step of making metadata: both superblocks, each flushed, the first
+ * with super->version, the second with one more.
+ */
+int tier_format_write_supers(int fd, struct dm_tier_super *super);
 
 #endif

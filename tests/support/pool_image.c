@@ -55,9 +55,9 @@ void pool_image_create(struct pool_image *image)
 		.metadata = {
 			.bytes = POOL_METADATA_BYTES,
 			.fd = create_file(image, 0, "meta", POOL_METADATA_BYTES),
-			.path = image->path[0],
 		},
 	};
+	image->format.metadata.path = image->path[0];
 	memcpy(image->format.uuid, "pool of a test..", 16);
 	memcpy(image->format.system_id, "system of a test", 16);
 }
