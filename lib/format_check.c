@@ -15,6 +15,7 @@
 #include <linux/kernel.h>
 
 #include "format_check.h"
+#include "policy.h"
 #include "util.h"
 
 #define TRIES		5
