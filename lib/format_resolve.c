@@ -60,7 +60,7 @@ static void free_slot(struct repair *r, u32 device, u32 nr, bool quarantine)
 	struct dm_tier_image_slot *slot = &r->content->image->device[device].slot[nr];
 
 	free(slot->valid);
-	*slot = (struct dm_tier_image_slot){ .quarantine = quarantine || slot->quarantine };
+	*slot = (struct dm_tier_image_slot){ .quarantine = quarantine };
 }
 
 /* All owned slots, by volume and extent; of one extent the newest first. */
@@ -386,7 +386,8 @@ static int resolve_owners(struct repair *r)
 		else
 			repair_say(r, DOUBT, true, "extent %u of %s is taken from slot %u of device %u; slot %u of device %u may have it too and is in quarantine",
 				   o->extent, text, kept->slot, kept->device, o->slot, o->device);
-		free_slot(r, o->device, o->slot, kept->stamp == o->stamp);
+		free_slot(r, o->device, o->slot, kept->stamp == o->stamp ||
+			  r->content->image->device[o->device].slot[o->slot].quarantine);
 	}
 	return ret;
 }
@@ -473,7 +474,7 @@ static int tell_unconfirmed(struct repair *r)
 	for (size_t i = 0; i < nr && !ret; i++) {
 		const int id = find_volume(r, owners[i].generation, &last);
 
-		if (id < 0 || owners[i].stamp > r->last_hole)
+		if (id < 0 || owners[i].stamp >= r->last_hole)
 			continue;
 		if (g.count && (u32)id != g.id)
 			ranges_end(&g);
