@@ -5,6 +5,7 @@
 #   make                 user space, and the module for the running kernel if its headers are there
 #   make setup           install with apt what building and testing need (Debian 12 or later)
 #   make check           every quick test: unit, simulator, VM.    make check-unit / check-vm: a part
+#   make check-crash     power cuts: POINTS=n (200) SEED=s (1); seeds add up
 #   make modules         the module for the kernels of the test guests (KERNELS, default 6.1 and 6.12)
 #   make modules KDIR=/lib/modules/$(uname -r)/build     ... or for one tree of kernel headers
 #   make demo, bench     the demonstration; the benchmarks (BENCH=<name>)
@@ -80,7 +81,8 @@ cli_objs := $(call objs,$(wildcard cli/*.c))
 support_objs := $(call objs,$(wildcard tests/support/*.c))
 sim_objs := $(call objs,$(filter-out tests/sim/test_%.c,$(wildcard tests/sim/*.c)))
 unit_progs := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/test_*.c tests/sim/test_*.c))
-guest_progs := $(patsubst %.c,$(O)/guest/%,$(notdir $(wildcard tests/vm/*.c tests/bench/*.c)))
+guest_progs := $(patsubst %.c,$(O)/guest/%,$(notdir $(wildcard tests/vm/*.c tests/bench/*.c))) \
+	$(O)/guest/crash_load $(O)/guest/crash_check
 unit_scripts := $(wildcard tests/unit/test_*.sh tests/sim/test_*.sh)
 
 programs := $(if $(wildcard daemon/main.c),$(O)/tierd) $(if $(wildcard cli/main.c),$(O)/tierctl)
@@ -94,7 +96,7 @@ applet_links := $(if $(wildcard cli/main.c),$(addprefix $(O)/,$(APPLETS)))
 all: user module-host
 user: $(if $(lib_objs),$(O)/libtier.a) $(programs) $(applet_links)
 guest-programs: $(guest_progs)
-tests: user $(unit_progs) $(tiersim) guest-programs
+tests: user $(unit_progs) $(tiersim) guest-programs $(O)/crashdisk
 
 # Objects depend on the flags they were made with: SAN=1 after a plain make rebuilds everything.
 flags := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(tier_cppflags) $(tier_cflags) $(tier_ldflags)
@@ -117,6 +119,7 @@ $(O)/daemon/%.o: pkg := $(pkg_daemon)
 $(O)/cli/%.o: inc := $(inc_cli)
 $(O)/cli/%.o: pkg := $(pkg_cli) devmapper
 $(O)/tests/%.o: inc := $(inc_tests)
+$(O)/tests/crash/%.o: inc := -Itests/crash -Itests/vm $(inc_tests)
 $(O)/tests/%.o: pkg := cmocka $(pkg_lib)
 $(O)/tests/unit/test_daemon_%.o: pkg := cmocka $(pkg_lib) $(pkg_daemon)
 
@@ -158,6 +161,12 @@ $(O)/tests/sim/test_%: $(O)/tests/sim/test_%.o $(filter-out %/tiersim.o,$(sim_ob
 	$(call link,$(call test_libs,tests/sim/test_$*.c))
 $(O)/tiersim: $(sim_objs) $(support_lib) $(O)/libtier.a
 	$(call link)
+$(O)/crashdisk: $(call objs,$(wildcard tests/crash/*.c)) $(O)/libtier.a
+	$(call link)
+$(O)/guest/crash_load: $(patsubst %,$(O)/tests/crash/guest/crash_%.o,load io journal) $(O)/libtier.a
+	$(call link,-lpthread $(call pkg_libs,$(pkg_lib)))
+$(O)/guest/crash_check: $(O)/tests/crash/guest/crash_check.o $(O)/libtier.a
+	$(call link,-lpthread $(call pkg_libs,$(pkg_lib)))
 $(O)/guest/%: $(O)/tests/vm/%.o $(O)/libtier.a
 	$(call link,-lpthread $(call pkg_libs,$(pkg_lib)))
 $(O)/guest/%: $(O)/tests/bench/%.o $(O)/libtier.a
@@ -230,7 +239,7 @@ endif
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: check check-unit check-vm check-debug check-matrix demo bench lint setup
+.PHONY: check check-unit check-vm check-crash check-debug check-matrix demo bench lint setup
 UNIT_TESTS ?=
 unit_suites := $(unit_progs) $(unit_scripts)
 unit_selected := $(if $(UNIT_TESTS),$(foreach t,$(UNIT_TESTS),$(filter %/$(t) %/$(t).sh,$(unit_suites))),$(unit_suites))
@@ -251,6 +260,11 @@ check-vm: tests modules
 	$(Q)rm -rf $(O)/results
 	$(Q)tests/suites.sh vm $(VM_TESTS)
 	$(Q)tests/suites.sh verdict
+# Power cuts (tests/crash/README.md): POINTS of them, of this SEED; build/check-crash.json has the result.
+POINTS ?= 200
+SEED ?= 1
+check-crash: tests modules
+	$(Q)tests/crash/run --points $(POINTS) --seed $(SEED)
 # From nothing: installs what is missing first, so it depends on nothing that needs a compiler.
 demo:
 	$(Q)tests/setup.sh

@@ -1,0 +1,8 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The guest's part of the activation of a recording's power cuts.
+. /src/tests/vm/pool.sh
+
+check "all points" crash_check "$(disk control)" "$(disk report)" \
+	"$(disk meta) 4 $(disk a) $(disk b0) $(disk b1) $(disk c)"
+finish
