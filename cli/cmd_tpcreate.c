@@ -30,6 +30,7 @@ static const struct cli_option options[] = {
 #define MIN_EXTENT_SECTORS	(1U << 11)	/* as include/dm-tier.h: here for a better word */
 #define MAX_EXTENT_SECTORS	(1U << 25)
 #define MIN_REGION_SECTORS	(1U << 3)
+#define MAX_REGION_SECTORS	(1U << 21)
 #define MAX_REGIONS		1024
 #define DEFAULT_EXTENT_SECTORS	(1U << 21)
 
@@ -77,8 +78,9 @@ static enum cli_exit take_option(struct cli *cli, int id, struct request *reques
 	case OPTION_REGION:
 		if (cli_parse_size(cli->value, &request->region_sectors) ||
 		    !is_power_of_two(request->region_sectors) ||
-		    request->region_sectors < MIN_REGION_SECTORS)
-			return cli_bad_line(cli, "It is a power of two from 4k to the extent's size.",
+		    request->region_sectors < MIN_REGION_SECTORS ||
+		    request->region_sectors > MAX_REGION_SECTORS)
+			return cli_bad_line(cli, "It is a power of two from 4k to the extent's size and 1g.",
 					    "'%s' is not the size of a region", cli->value);
 		return CLI_OK;
 	case OPTION_TIER:

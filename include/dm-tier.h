@@ -27,6 +27,7 @@
 #define DM_TIER_MAX_EXTENT_SECTORS	(1U << 25)	/* 16 GiB */
 #define DM_TIER_MIN_REGION_SECTORS	(1U << 3)	/* 4 KiB */
 #define DM_TIER_DEFAULT_REGION_SECTORS	(1U << 7)	/* 64 KiB, or extent / 1024 */
+#define DM_TIER_MAX_REGION_SECTORS	(1U << 21)	/* 1 GiB */
 #define DM_TIER_MAX_REGIONS		1024		/* regions of one extent */
 #define DM_TIER_BITMAP_WORDS		(DM_TIER_MAX_REGIONS / 64)
 
@@ -90,6 +91,13 @@ struct dm_tier_super_disk {
 	__le64 log_blocks;	/* size of the ring */
 	__le64 final_seq;	/* commits up to here were durable: a lower bound */
 	__u8   system_id[16];	/* host that may activate; zero = any */
+	/*
+	 * DM_TIER_SUPER_BLOCK_0 or _1, where it lies: the second place is at 1 MiB,
+	 * where the first partition of a disk or the first LV of a PV begins, and
+	 * with it perhaps a metadata device.
+	 */
+	__le32 block;
+	__le32 reserved;
 	struct dm_tier_ckpt_ref_disk ckpt[2];	/* newest first */
 };
 

@@ -127,10 +127,9 @@ static int write_super(struct dm_tier_meta *meta, struct dm_tier_super *super)
 	int r;
 
 	super->version = meta->super.version + 1;
+	super->block = place ? DM_TIER_SUPER_BLOCK_1 : DM_TIER_SUPER_BLOCK_0;
 	dm_tier_super_encode(super, meta->ckpt_buffer);
-	r = dm_tier_meta_rw(meta->bdev, REQ_OP_WRITE,
-			    place ? DM_TIER_SUPER_BLOCK_1 : DM_TIER_SUPER_BLOCK_0,
-			    meta->ckpt_buffer, 1);
+	r = dm_tier_meta_rw(meta->bdev, REQ_OP_WRITE, super->block, meta->ckpt_buffer, 1);
 	r = r ?: blkdev_issue_flush(meta->bdev);
 	/* Even a failed one may be on disk: its version and place are used up. */
 	meta->super.version = super->version;

@@ -96,6 +96,7 @@ static bool super_geometry_ok(const struct dm_tier_super *s)
 	       s->extent_sectors <= DM_TIER_MAX_EXTENT_SECTORS &&
 	       is_power_of_2(s->region_sectors) &&
 	       s->region_sectors >= DM_TIER_MIN_REGION_SECTORS &&
+	       s->region_sectors <= DM_TIER_MAX_REGION_SECTORS &&
 	       s->region_sectors <= s->extent_sectors &&
 	       s->extent_sectors / s->region_sectors <= DM_TIER_MAX_REGIONS &&
 	       is_power_of_2(s->logical_block_bytes) &&
@@ -141,6 +142,7 @@ static void super_read(const struct dm_tier_super_disk *disk, struct dm_tier_sup
 	super->log_blocks = le64_to_cpu(disk->log_blocks);
 	super->final_seq = le64_to_cpu(disk->final_seq);
 	memcpy(super->system_id, disk->system_id, sizeof(super->system_id));
+	super->block = le32_to_cpu(disk->block);
 	for (i = 0; i < 2; i++) {
 		const struct dm_tier_ckpt_ref_disk *from = &disk->ckpt[i];
 		struct dm_tier_ckpt_ref *to = &super->ckpt[i];
@@ -173,6 +175,19 @@ int dm_tier_super_decode(const void *block, struct dm_tier_super *ret_super)
 	return 0;
 }
 
+int dm_tier_super_decode_at(const void *block, u64 number, struct dm_tier_super *ret_super)
+{
+	struct dm_tier_super super;
+	int r = dm_tier_super_decode(block, &super);
+
+	if (r)
+		return r;
+	if (super.block != number)
+		return -EBADMSG;
+	*ret_super = super;
+	return 0;
+}
+
 void dm_tier_super_encode(const struct dm_tier_super *super, void *block)
 {
 	struct dm_tier_super_disk *disk = block;
@@ -192,6 +207,7 @@ void dm_tier_super_encode(const struct dm_tier_super *super, void *block)
 	disk->log_blocks = cpu_to_le64(super->log_blocks);
 	disk->final_seq = cpu_to_le64(super->final_seq);
 	memcpy(disk->system_id, super->system_id, sizeof(disk->system_id));
+	disk->block = cpu_to_le32(super->block);
 	for (i = 0; i < 2; i++) {
 		const struct dm_tier_ckpt_ref *from = &super->ckpt[i];
 		struct dm_tier_ckpt_ref_disk *to = &disk->ckpt[i];

@@ -32,6 +32,7 @@ struct dm_tier_super {
 	u64 area_blocks, log_blocks;
 	u64 final_seq;
 	u8 system_id[16];
+	u32 block;		/* where it lies */
 	struct dm_tier_ckpt_ref ckpt[2];
 };
 
@@ -41,6 +42,8 @@ struct dm_tier_super {
  * (valid crc but senseless geometry).
  */
 int dm_tier_super_decode(const void *block, struct dm_tier_super *ret_super);
+/* The same of what was read at block @number; -EBADMSG if it was not written there. */
+int dm_tier_super_decode_at(const void *block, u64 number, struct dm_tier_super *ret_super);
 void dm_tier_super_encode(const struct dm_tier_super *super, void *block);
 
 /* First block of checkpoint area @area, and of the ring; size of it all. */

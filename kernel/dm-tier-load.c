@@ -49,7 +49,7 @@ int dm_tier_read_super(struct block_device *bdev, struct dm_tier_super *ret_supe
 	for (place = 0; place < 2; place++) {
 		/* A read error is no mismatch: the other place may be older. */
 		r = dm_tier_meta_rw(bdev, REQ_OP_READ, place_block(place), block, 1);
-		r = r ?: dm_tier_super_decode(block, super);
+		r = r ?: dm_tier_super_decode_at(block, place_block(place), super);
 		if (r == -EBADMSG)
 			continue;
 		if (r)

@@ -64,10 +64,11 @@ static int check_sizes(const struct tier_format_pool *pool, char *cause)
 	    extent > DM_TIER_MAX_EXTENT_SECTORS)
 		return tier_cause(cause, -EINVAL,
 				  "the extent size must be a power of two from 1 MiB to 16 GiB");
-	if (!is_power_of_2(region) || region < DM_TIER_MIN_REGION_SECTORS || region > extent ||
+	if (!is_power_of_2(region) || region < DM_TIER_MIN_REGION_SECTORS ||
+	    region > DM_TIER_MAX_REGION_SECTORS || region > extent ||
 	    extent / region > DM_TIER_MAX_REGIONS)
 		return tier_cause(cause, -EINVAL,
-				  "the region size must be a power of two, at least 4 KiB and %u KiB (extent size / %d)",
+				  "the region size must be a power of two, at least 4 KiB and %u KiB (extent size / %d), at most 1 GiB",
 				  (u32)(extent / DM_TIER_MAX_REGIONS / 2), DM_TIER_MAX_REGIONS);
 	if (!is_power_of_2(logical) || logical < (1U << DM_TIER_SECTOR_SHIFT) ||
 	    logical >> DM_TIER_SECTOR_SHIFT > region)
@@ -285,6 +286,7 @@ int tier_format_write_supers(int fd, struct dm_tier_super *super)
 	if (!block)
 		return -ENOMEM;
 	for (u32 place = 0; place < 2 && !r; place++) {
+		super->block = tier_format_super_block(place);
 		dm_tier_super_encode(super, block);
 		r = tier_format_write_blocks(fd, tier_format_super_block(place), 1, block);
 		if (!r)

@@ -101,7 +101,7 @@ int tier_format_read_super(int fd, struct tier_format_super *ret_super)
 			error = r;
 			continue;
 		}
-		r = dm_tier_super_decode(block, &super);
+		r = dm_tier_super_decode_at(block, tier_format_super_block(place), &super);
 		/* Half way through a change of features the old half counts no more. */
 		if (r == -EPROTONOSUPPORT)
 			return r;

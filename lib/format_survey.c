@@ -61,7 +61,7 @@ static void read_place(struct tier_survey *survey, u32 nr, void *block)
 	if (place->error)
 		return;
 	place->blank = is_blank(block);
-	place->error = dm_tier_super_decode(block, &place->super);
+	place->error = dm_tier_super_decode_at(block, tier_format_super_block(nr), &place->super);
 }
 
 int tier_survey_open(int fd, struct tier_survey *ret_survey)

@@ -111,7 +111,7 @@ struct dm_tier_super pool_image_super(const struct pool_image *image, u32 place)
 
 	MUST(!tier_format_read_blocks(image->format.metadata.fd, tier_format_super_block(place),
 				      1, block));
-	MUST(!dm_tier_super_decode(block, &super));
+	MUST(!dm_tier_super_decode_at(block, tier_format_super_block(place), &super));
 	return super;
 }
 
@@ -120,7 +120,10 @@ void pool_image_write_super(const struct pool_image *image, u32 place,
 {
 	u64 block[DM_TIER_BLOCK_BYTES / 8];
 
-	dm_tier_super_encode(super, block);
+	struct dm_tier_super copy = *super;
+
+	copy.block = tier_format_super_block(place);
+	dm_tier_super_encode(&copy, block);
 	MUST(!tier_format_write_blocks(image->format.metadata.fd, tier_format_super_block(place),
 				       1, block));
 }

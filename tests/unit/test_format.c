@@ -58,6 +58,7 @@ static struct dm_tier_super sample_super(void)
 
 	memcpy(super.uuid, pool_uuid, 16);
 	memcpy(super.system_id, "one host is this", 16);
+	super.block = DM_TIER_SUPER_BLOCK_1;
 	return super;
 }
 
@@ -72,6 +73,21 @@ static void test_super_round_trip(void **state)
 	assert_memory_equal(&got, &super, sizeof(got));
 }
 
+/* A disk whose first partition, at 1 MiB, is a metadata device has no superblock itself. */
+static void test_super_place(void **state)
+{
+	struct dm_tier_super super = sample_super(), got, before;
+
+	memset(&got, 0x5a, sizeof(got));
+	before = got;
+	super.block = DM_TIER_SUPER_BLOCK_0;
+	dm_tier_super_encode(&super, block);
+	assert_int_equal(dm_tier_super_decode_at(block, DM_TIER_SUPER_BLOCK_1, &got), -EBADMSG);
+	assert_memory_equal(&got, &before, sizeof(got));
+	assert_int_equal(dm_tier_super_decode_at(block, DM_TIER_SUPER_BLOCK_0, &got), 0);
+	assert_memory_equal(&got, &super, sizeof(got));
+}
+
 /* The bytes on disk are fixed for ever: a change of this crc is a change of the format. */
 static void test_super_bytes(void **state)
 {
@@ -83,8 +99,9 @@ static void test_super_bytes(void **state)
 	assert_int_equal(bytes[12], DM_TIER_FORMAT_VERSION);
 	assert_memory_equal(bytes + 16, pool_uuid, 16);
 	assert_int_equal(bytes[32], 7);
-	assert_int_equal(bytes[112 + 12], 0xef);	/* ckpt[0].prev_crc, little-endian */
-	for (u32 i = 192; i < DM_TIER_BLOCK_BYTES; i++)
+	assert_int_equal(bytes[112 + 1], 1);		/* block 256, little-endian */
+	assert_int_equal(bytes[120 + 12], 0xef);	/* ckpt[0].prev_crc */
+	for (u32 i = 200; i < DM_TIER_BLOCK_BYTES; i++)
 		assert_int_equal(bytes[i], 0);
 }
 
@@ -615,6 +632,7 @@ int main(void)
 		cmocka_unit_test(test_crc32c),
 		cmocka_unit_test(test_super_round_trip),
 		cmocka_unit_test(test_super_bytes),
+		cmocka_unit_test(test_super_place),
 		cmocka_unit_test(test_super_places),
 		cmocka_unit_test(test_super_refused),
 		cmocka_unit_test(test_super_one_checkpoint),
