@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <uuid/uuid.h>
 
+#include "scan.h"
 #include "util.h"
 
 enum cli_exit cli_take_path(struct cli *cli, const char *word, struct cli_disk *ret_disk)
@@ -39,22 +40,39 @@ enum cli_exit cli_take_tier(struct cli *cli, const char *word, struct cli_disk *
 	return code;
 }
 
+/* What can be told before it is opened: then it would only be told that it is in use. */
+static enum cli_exit check_number(struct cli *cli, const struct cli_disk *disk,
+				  const struct cli_disk *others, size_t nr_others)
+{
+	struct stat status;
+	char number[32];
+	const char *why;
+
+	if (stat(disk->path, &status) || !S_ISBLK(status.st_mode))
+		return CLI_OK;		/* opening it says so */
+	for (size_t i = 0; i < nr_others; i++)
+		if (others[i].probe.fd >= 0 && major(status.st_rdev) == others[i].probe.major &&
+		    minor(status.st_rdev) == others[i].probe.minor)
+			return cli_failed(cli, "Give each device once.",
+					  "%s and %s are the same device", others[i].path,
+					  disk->path);
+	snprintf(number, sizeof(number), "%u:%u", major(status.st_rdev), minor(status.st_rdev));
+	why = tier_scan_obstacle("/sys/dev/block", number);
+	if (why)
+		return cli_failed(cli, "Choose another device.", "%s %s: a pool cannot use it",
+				  disk->path, why);
+	return CLI_OK;
+}
+
 enum cli_exit cli_open_disk(struct cli *cli, struct cli_disk *disk,
 			    const struct cli_disk *others, size_t nr_others)
 {
+	enum cli_exit code = check_number(cli, disk, others, nr_others);
 	char cause[TIER_CAUSE_SIZE] = "";
-	struct stat status;
 	int r;
 
-	/* Before it is opened: it would only be told that we use it ourselves. */
-	if (!stat(disk->path, &status) && S_ISBLK(status.st_mode))
-		for (size_t i = 0; i < nr_others; i++)
-			if (others[i].probe.fd >= 0 &&
-			    major(status.st_rdev) == others[i].probe.major &&
-			    minor(status.st_rdev) == others[i].probe.minor)
-				return cli_failed(cli, "Give each device once.",
-						  "%s and %s are the same device", others[i].path,
-						  disk->path);
+	if (code)
+		return code;
 	r = tier_probe_open(disk->path, &disk->probe, cause);
 	if (r) {
 		disk->probe.fd = -1;

@@ -60,24 +60,32 @@ static bool attribute_is(const struct tree *tree, const char *name, const char *
 	return read_attribute(tree, name, attribute, text, sizeof(text)) && !strcmp(text, value);
 }
 
-static bool is_worth_a_look(const struct tree *tree, const char *name)
+static bool is_ours(const struct tree *tree, const char *name)
 {
 	char text[160];
 
+	return read_attribute(tree, name, "dm/uuid", text, sizeof(text)) &&
+	       !strncmp(text, "TIER-", 5);
+}
+
+/* Why a device is not looked at, NULL: it is. */
+static const char *obstacle(const struct tree *tree, const char *name)
+{
+	char text[32];
+
 	/* An empty loop device or drive has no sectors. */
 	if (!read_attribute(tree, name, "size", text, sizeof(text)) || !strcmp(text, "0"))
-		return false;
+		return "has no medium";
 	/* Of a partition its disk says it. */
 	if (attribute_is(tree, name, "removable", "1") ||
 	    attribute_is(tree, name, "../removable", "1"))
-		return false;
+		return "is a removable disk";
 	if (attribute_is(tree, name, "dm/suspended", "1"))
-		return false;
-	/* A pool or volume of ours: nothing of a pool lies on it. */
-	if (read_attribute(tree, name, "dm/uuid", text, sizeof(text)) &&
-	    !strncmp(text, "TIER-", 5))
-		return false;
-	return true;
+		return "is suspended";
+	/* Nothing of a pool lies on it. */
+	if (is_ours(tree, name))
+		return "is a pool or volume of dm-tier";
+	return NULL;
 }
 
 /* sysfs has ! where names have slashes: cciss!c0d0. */
@@ -129,6 +137,48 @@ static int look_at(const struct tree *tree, const char *name, struct tier_scan_d
 		device.bytes = strtoull(text, NULL, 10) * 512;
 	*ret_device = device;
 	return 0;
+}
+
+/* Is one of ours below it, over any number of devices between? A partition's disk is. */
+static bool is_on_ours(const struct tree *tree, const char *name, int depth)
+{
+	static const char *const folders[] = { "slaves", "../slaves" };
+
+	for (size_t i = 0; i < TIER_NR(folders); i++) {
+		_cleanup_(close_dir) DIR *dir = NULL;
+		_cleanup_free_ char *path = NULL;
+		const struct dirent *entry;
+
+		if (asprintf(&path, "%s/%s/%s", tree->sysfs, name, folders[i]) < 0) {
+			path = NULL;
+			return false;
+		}
+		dir = opendir(path);
+		while (dir && (entry = readdir(dir))) {
+			_cleanup_free_ char *below = NULL;
+
+			if (entry->d_name[0] == '.')
+				continue;
+			if (asprintf(&below, "%s/%s/%s", name, folders[i], entry->d_name) < 0) {
+				below = NULL;
+				return false;
+			}
+			if (is_ours(tree, below) ||
+			    (depth < HOLDERS_DEEP && is_on_ours(tree, below, depth + 1)))
+				return true;
+		}
+	}
+	return false;
+}
+
+const char *tier_scan_obstacle(const char *sysfs, const char *name)
+{
+	const struct tree tree = { .sysfs = sysfs };
+	const char *why = obstacle(&tree, name);
+
+	if (!why && is_on_ours(&tree, name, 0))
+		why = "is built on a volume of dm-tier";
+	return why;
 }
 
 /* All devices ----------------------------------------------------------------------*/
@@ -218,7 +268,7 @@ int tier_scan_tree(const char *sysfs, const char *dev, struct tier_scan *ret_sca
 	for (int i = 0; i < count; i++) {
 		struct tier_scan_device *device = &scan.devices[scan.nr_devices];
 
-		if (!is_worth_a_look(&tree, names[i]->d_name))
+		if (obstacle(&tree, names[i]->d_name))
 			continue;
 		r = look_at(&tree, names[i]->d_name, device);
 		if (r)

@@ -46,6 +46,13 @@ int tier_scan_system(struct tier_scan *ret_scan);
 /* The same of another tree: in place of /sys/class/block and /dev. For tests. */
 int tier_scan_tree(const char *sysfs, const char *dev, struct tier_scan *ret_scan);
 
+/*
+ * Why a pool may not take a device: a scan would not find it, or it is built on a
+ * volume of a pool (its own, perhaps). A phrase like "is a removable disk"; NULL: it
+ * may. The device is the folder `name` in `sysfs`: <major>:<minor> in /sys/dev/block.
+ */
+const char *tier_scan_obstacle(const char *sysfs, const char *name);
+
 /* For the cleanup attribute too. */
 void tier_scan_clear(struct tier_scan *scan);
 

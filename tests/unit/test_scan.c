@@ -308,6 +308,43 @@ static void test_not_looked_at(void **state)
 	assert_int_equal(scan.nr_devices, 4);
 }
 
+static void expect_obstacle(const char *name, const char *why)
+{
+	const char *got = tier_scan_obstacle(sysfs, name);
+
+	if (why)
+		assert_string_equal(got, why);
+	else
+		assert_null(got);
+}
+
+/* A pool takes only what a scan finds, and nothing that is built on a volume. */
+static void test_obstacles(void **state)
+{
+	make_pool();
+	expect_obstacle("sda", NULL);
+	set_attribute("sda", "removable", "1");
+	expect_obstacle("sda", "is a removable disk");
+	set_attribute("sdb", "size", "0");
+	expect_obstacle("sdb", "has no medium");
+	set_attribute("sdc", "dm/suspended", "1");
+	expect_obstacle("sdc", "is suspended");
+	set_attribute("sdd", "dm/uuid", "TIER-706f6f6c-pool");
+	expect_obstacle("sdd", "is a pool or volume of dm-tier");
+
+	/* LVM on a volume, on top of something else, and a partition of that. */
+	make_dm("dm-1", "vg-lv", image.path[1]);
+	set_attribute("dm-1", "slaves/sde/size", "32768");
+	expect_obstacle("dm-1", NULL);
+	set_attribute("dm-1", "slaves/sdd/dm/uuid", "TIER-706f6f6c-volume");
+	expect_obstacle("dm-1", "is built on a volume of dm-tier");
+	make_dm("dm-2", "vg-lv2", image.path[1]);
+	set_attribute("dm-2", "slaves/dm-1/slaves/sdd/dm/uuid", "TIER-706f6f6c-volume");
+	expect_obstacle("dm-2", "is built on a volume of dm-tier");
+	set_attribute("dm-2/part1", "size", "1024");
+	expect_obstacle("dm-2/part1", "is built on a volume of dm-tier");
+}
+
 static void test_unreadable(void **state)
 {
 	char path[300];
@@ -525,6 +562,7 @@ int main(void)
 		T(test_doubled),
 		T(test_lower_ones),
 		T(test_not_looked_at),
+		T(test_obstacles),
 		T(test_unreadable),
 		T(test_names),
 		T(test_two_pools),
