@@ -23,6 +23,16 @@ void dm_tier_meta_change_free(struct dm_tier_pool *pool, struct dm_tier_change *
 
 /* Credits --------------------------------------------------------------------*/
 
+static bool any_failed(struct dm_tier_pool *pool)
+{
+	u32 i;
+
+	for (i = 0; i < DM_TIER_MAX_DEVICES; i++)
+		if (READ_ONCE(pool->device[i]->failed))
+			return true;
+	return false;
+}
+
 struct list_head *__dm_tier_meta_reserve(struct dm_tier_pool *pool,
 					 struct dm_tier_device *dev)
 {
@@ -30,17 +40,20 @@ struct list_head *__dm_tier_meta_reserve(struct dm_tier_pool *pool,
 
 	u32 limit = dev ? META_CREDITS : META_CREDITS + META_CREDITS_RESERVE;
 
+	if (dev && READ_ONCE(dev->failed) &&
+	    dev->credits + dev->nr_changes >= FAILED_DEVICE_CREDITS)
+		return READ_ONCE(dev->flush_broken) ? ERR_PTR(-EIO) : &dev->waiters;
 	/* Operations block workers: those of one device must not take them all. */
 	if (dev && dev->credits >= DEVICE_OPERATIONS)
 		return &dev->waiters;
-	if (dev && dev->credits + dev->nr_changes >= META_CREDITS / 4) {
-		/* What a failing device keeps open waits for the periodic commit. */
-		if (!READ_ONCE(dev->failed))
-			dm_tier_meta_kick(pool);
+	if (dev && dev->credits + dev->nr_changes >= DEVICE_CREDITS) {
+		dm_tier_meta_kick(pool);
 		return &dev->waiters;
 	}
 	if (meta->nr_changes + meta->credits >= limit) {
-		dm_tier_meta_kick(pool);
+		/* What a failing device keeps open waits for the periodic commit. */
+		if (!any_failed(pool))
+			dm_tier_meta_kick(pool);
 		return &pool->credit_waiters;
 	}
 	meta->credits += dev ? 1 : LARGE_RECORD_CREDITS;

@@ -159,6 +159,9 @@ static bool wait_jobs(struct dm_tier_move *m, int left, unsigned long deadline)
 		dm_tier_copy_check_force(m);
 		if (time_after(jiffies, READ_ONCE(m->copied_at) + COPY_STUCK)) {
 			WRITE_ONCE(m->stop, m->stop ?: MOVE_DEADLINE);
+			/* Who hangs is late with its flush, too, and is set aside. */
+			dm_tier_device_flush_request(m->from);
+			dm_tier_device_flush_request(m->to);
 			return false;
 		}
 	}

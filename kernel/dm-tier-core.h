@@ -190,6 +190,7 @@ struct dm_tier_device {
 	bool flush_running;
 	unsigned long flush_since;	/* jiffies, of the running one */
 	int flush_error;		/* of the last one that failed */
+	bool flush_broken;		/* the last one that ended has failed */
 	struct bio flush_bio;
 	struct work_struct flush_work;
 };
@@ -364,6 +365,7 @@ struct dm_tier_pool {
 	struct list_head space_waiters;	/* [L] */
 	struct dm_tier_space space[DM_TIER_MAX_DEVICES]; /* [L] scratch of a choice */
 	struct delayed_work space_work;
+	unsigned long space_due;	/* [L] jiffies, when it is pending */
 	u32 nr_ops;			/* [L] */
 	bool closing;			/* [L] being unbound: no new operations */
 	wait_queue_head_t ops_wait;	/* an operation ended */
@@ -380,7 +382,7 @@ struct dm_tier_pool {
 	struct list_head moves;		/* [L] all, queued and active */
 	struct dm_tier_move __rcu *active[DM_TIER_MAX_MOVES]; /* [L] that track writes */
 	u32 moves_at_once;		/* [L] */
-	u32 nr_queued, nr_active;	/* [L] */
+	u32 nr_queued, nr_active, nr_retiring;	/* [L] */
 	u64 next_move_id;		/* [L] */
 	u64 moves_done, moves_cancelled, moves_failed, bytes_moved;	/* [L] */
 	struct dm_tier_finished *finished;	/* [L] ring */

@@ -202,6 +202,7 @@ static void flush_ended(struct dm_tier_device *dev, int error)
 		well = dev->failed;
 		dev->failed = false;
 	}
+	dev->flush_broken = error;
 	again = dev->flush_wanted > dev->flush_started;
 	if (again)
 		dev->flush_started = dev->flush_wanted;

@@ -81,7 +81,8 @@ static bool discard_regions(struct dm_tier_bio *tb)
 
 /*
  * The discard is done: ends its operation, and frees the slot if nothing of it
- * is valid or busy any more.
+ * is valid or busy any more.  If a move of it has begun meanwhile the discard is
+ * looked at again: it ends the move first.
  */
 static void discard_end(struct dm_tier_bio *tb, struct dm_tier_free *f)
 {
@@ -89,14 +90,17 @@ static void discard_end(struct dm_tier_bio *tb, struct dm_tier_free *f)
 	struct dm_tier_pool *pool = v->pool;
 	struct dm_tier_extent *x = dm_tier_volume_find(v, tb->extent);
 	struct dm_tier_device *dev = pool->device[tb->op.device];
+	bool empty, moving;
 	LIST_HEAD(ready);
 
 	if (!tb->spare)
 		tb->spare = dm_tier_meta_change_alloc(pool, GFP_NOIO);
 	spin_lock(&pool->lock);
 	__dm_tier_io_op_end(tb, &ready);
-	if (f && !dm_tier_valid_regions(pool, x) && !__dm_tier_io_busy(v, tb->extent) &&
-	    !(x->entry & (ENTRY_MIGRATING | ENTRY_FROZEN)) && !__dm_tier_io_no_commits(pool)) {
+	empty = f && !dm_tier_valid_regions(pool, x) && !__dm_tier_io_busy(v, tb->extent) &&
+		!__dm_tier_io_no_commits(pool);
+	moving = x->entry & (ENTRY_MIGRATING | ENTRY_FROZEN);
+	if (empty && !moving) {
 		f->dev = dev;
 		f->slot = tb->op.slot;
 		f->seq = __dm_tier_meta_touch_slot(pool, dev, f->slot, 0, &tb->spare);
@@ -109,7 +113,10 @@ static void discard_end(struct dm_tier_bio *tb, struct dm_tier_free *f)
 	spin_unlock(&pool->lock);
 	kfree(f);
 	dm_tier_io_ops_ended(pool, &ready);
-	dm_tier_io_end(tb, BLK_STS_OK);
+	if (empty && moving)
+		dm_tier_io_again(tb);
+	else
+		dm_tier_io_end(tb, BLK_STS_OK);
 }
 
 /* Tells the device; an error there is no error of the discard. */
@@ -149,6 +156,8 @@ static enum next look_at_discard(struct dm_tier_bio *tb, struct dm_tier_extent *
 		return __dm_tier_io_park_on_move(tb);
 	}
 	next = __dm_tier_io_op_begin(tb, x->entry);
+	if (next == NEXT_END)
+		tb->status = BLK_STS_OK;	/* it has no effect */
 	if (next != NEXT_OPERATION)
 		return next;
 	__dm_tier_meta_mark(v, x, __dm_tier_meta_touch_slot(pool, pool->device[tb->op.device],

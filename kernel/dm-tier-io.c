@@ -38,11 +38,10 @@ void dm_tier_io_exit(struct dm_tier_pool *pool)
 {
 	if (pool->flush_wq)
 		destroy_workqueue(pool->flush_wq);
-	if (!pool->io_wq)
-		return;
 	cancel_delayed_work_sync(&pool->space_work);
 	cancel_delayed_work_sync(&pool->free_work);
-	destroy_workqueue(pool->io_wq);
+	if (pool->io_wq)
+		destroy_workqueue(pool->io_wq);
 	if (pool->end_wq)
 		destroy_workqueue(pool->end_wq);
 	dm_tier_io_forget_freeing(pool);
@@ -235,6 +234,8 @@ enum next __dm_tier_io_op_begin(struct dm_tier_bio *tb, u64 entry)
 		return NEXT_PARKED;
 	}
 	waiters = __dm_tier_meta_reserve(pool, dev);
+	if (IS_ERR(waiters))
+		return __dm_tier_io_end_with(tb, errno_to_blk_status(PTR_ERR(waiters)));
 	if (waiters) {
 		__dm_tier_io_park(tb, waiters);
 		return NEXT_PARKED;

@@ -4,6 +4,7 @@
  * include/dm-tier.h.  Each runs under admin unless its row says otherwise.
  * What they change is durable after `commit`.
  */
+#include <linux/sched/mm.h>
 #include "dm-tier-device.h"
 #include "dm-tier-io.h"
 #include "dm-tier-meta.h"
@@ -193,6 +194,7 @@ int dm_tier_pool_message(struct dm_tier_pool *pool, unsigned int argc, char **ar
 {
 	struct dm_tier_answer answer = { .text = result, .max = maxlen };
 	const struct message *m;
+	unsigned int noio;
 	int r = dm_tier_args_verb(&messages[0].verb, sizeof(messages[0]),
 				  ARRAY_SIZE(messages), argc, argv);
 
@@ -204,8 +206,11 @@ int dm_tier_pool_message(struct dm_tier_pool *pool, unsigned int argc, char **ar
 	m = &messages[r];
 	if (m->no_admin)
 		return m->fn(pool, argc, argv, &answer);
+	/* A resume, which the reclaim of memory may wait for, takes admin. */
+	noio = memalloc_noio_save();
 	mutex_lock(&pool->admin);
 	r = m->fn(pool, argc, argv, &answer);
 	mutex_unlock(&pool->admin);
+	memalloc_noio_restore(noio);
 	return r ?: answer.answered ? 1 : 0;
 }

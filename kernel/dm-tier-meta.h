@@ -99,6 +99,9 @@ struct dm_tier_meta {
 #define LARGE_RECORD_CREDITS	2
 /* For what belongs to no device: messages, frees.  A failing device cannot take it. */
 #define META_CREDITS_RESERVE	256
+/* A device's share, and that of one whose flush fails: many such leave room for others. */
+#define DEVICE_CREDITS		(META_CREDITS / 4)
+#define FAILED_DEVICE_CREDITS	(META_CREDITS / DM_TIER_MAX_DEVICES)
 /* Credits that operations on one device may hold at once. */
 #define DEVICE_OPERATIONS	128
 
@@ -112,7 +115,8 @@ int dm_tier_meta_rw(struct block_device *bdev, blk_opf_t opf, u64 block, void *b
 
 /*
  * Under pool->lock.  reserve: NULL, or there is none now: the list of the bios
- * that wait for one.  Of a slot of @dev, or NULL: of any record.
+ * that wait for one; ERR_PTR(-EIO) if none can be expected, as the device's
+ * flushes fail.  Of a slot of @dev, or NULL: of any record.
  */
 struct list_head *__dm_tier_meta_reserve(struct dm_tier_pool *pool,
 					 struct dm_tier_device *dev);

@@ -9,6 +9,12 @@
 #include "dm-tier-pool.h"
 #include "dm-tier-volume.h"
 
+/*
+ * Moves that have ended but wait for a device that hangs keep their workers: so
+ * many in all, and a move that cannot have one stays queued, where it can be stopped.
+ */
+#define MOVES_BEGUN	(4 * DM_TIER_MAX_MOVES)
+
 int dm_tier_migrate_init(struct dm_tier_pool *pool)
 {
 	INIT_LIST_HEAD(&pool->moves);
@@ -18,7 +24,7 @@ int dm_tier_migrate_init(struct dm_tier_pool *pool)
 	pool->next_finished = 1;
 	pool->finished = kvcalloc(FINISHED_RING, sizeof(*pool->finished), GFP_KERNEL);
 	pool->move_wq = alloc_workqueue("dm-tier-move", WQ_UNBOUND | WQ_MEM_RECLAIM,
-					4 * DM_TIER_MAX_MOVES);
+					MOVES_BEGUN);
 	if (!pool->finished || !pool->move_wq)
 		return -ENOMEM;
 	pool->kcopyd = dm_kcopyd_client_create(NULL);
@@ -85,7 +91,8 @@ void __dm_tier_migrate_start(struct dm_tier_pool *pool)
 	struct dm_tier_move *m;
 
 	list_for_each_entry(m, &pool->moves, list) {
-		if (pool->moves_stopped || pool->nr_active >= pool->moves_at_once)
+		if (pool->moves_stopped || pool->nr_active >= pool->moves_at_once ||
+		    pool->nr_active + pool->nr_retiring >= MOVES_BEGUN)
 			return;
 		if (m->state != MOVE_QUEUED)
 			continue;

@@ -53,6 +53,7 @@ static void forget_active(struct dm_tier_move *m)
 		if (rcu_access_pointer(m->pool->active[i]) == m)
 			RCU_INIT_POINTER(m->pool->active[i], NULL);
 	m->pool->nr_active--;
+	m->pool->nr_retiring++;
 	__dm_tier_migrate_start(m->pool);
 }
 
@@ -69,6 +70,8 @@ static void leave(struct dm_tier_move *m)
 
 	spin_lock(&pool->lock);
 	list_del(&m->list);
+	pool->nr_retiring--;
+	__dm_tier_migrate_start(pool);
 	spin_unlock(&pool->lock);
 	dm_tier_move_free(m);
 	wake_up_all(&pool->move_wait);

@@ -77,6 +77,26 @@ static struct dm_dev *find_member(struct dm_tier_pool_table *c, const u8 *uuid)
 	return NULL;
 }
 
+/* Is the device a volume of the pool?  admin held. */
+static bool is_own_volume(struct dm_tier_pool *pool, struct block_device *bdev)
+{
+	struct mapped_device *md = dm_get_md(bdev->bd_dev);
+	struct dm_tier_table *t;
+	bool own = false;
+	u32 id;
+
+	if (!md)
+		return false;
+	for (id = 0; id < DM_TIER_MAX_VOLUMES; id++) {
+		if (!pool->volume[id])
+			continue;
+		list_for_each_entry(t, &pool->volume[id]->tables, list)
+			own |= dm_table_get_md(t->ti->table) == md;
+	}
+	dm_put(md);
+	return own;
+}
+
 /* Do the table's devices and the records fit together? */
 static int check_members(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 {
@@ -87,6 +107,8 @@ static int check_members(struct dm_tier_pool *pool, struct dm_tier_pool_table *c
 		struct dm_tier_device *dev = find_record(pool, c->devices[i].label.device_uuid);
 		struct dm_dev *dm_dev = c->devices[i].dev;
 
+		if (is_own_volume(pool, dm_dev->bdev))
+			return refuse(dm_dev->name, "it is a volume of this very pool");
 		if (!dev)
 			return refuse(dm_dev->name, "it is no member of the pool");
 		if (dev->state == DM_TIER_DEV_LOST)
@@ -124,6 +146,19 @@ static void bring_online(struct dm_tier_device *dev)
 	dm_tier_meta_change_free(pool, spare);
 }
 
+/* What was written there before may still be in its cache: the next FLUSH covers it. */
+static void mark_dirty(struct dm_tier_device *dev)
+{
+	struct dm_tier_pool *pool = dev->pool;
+	u32 id;
+
+	spin_lock(&pool->lock);
+	for (id = 0; id < DM_TIER_MAX_VOLUMES; id++)
+		if (pool->volume[id] && pool->volume[id]->on_tier[dev->tier])
+			set_bit(dev->idx, &pool->volume[id]->dirty);
+	spin_unlock(&pool->lock);
+}
+
 /* Switches to the table's devices and makes it the bound one; admin held. */
 static void bind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 {
@@ -135,6 +170,8 @@ static void bind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 
 		if (pool->mode == MODE_FAIL)
 			dm_dev = NULL;
+		if (dm_dev && !dev->bdev)
+			mark_dirty(dev);
 		WRITE_ONCE(dev->bdev, dm_dev ? dm_dev->bdev : NULL);
 		if (dm_dev && dev->state == DM_TIER_DEV_NEW && !pool->read_only)
 			bring_online(dev);

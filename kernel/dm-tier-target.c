@@ -441,13 +441,22 @@ static struct target_type tier_target = {
 
 static int __init dm_tier_init(void)
 {
-	int r = dm_register_target(&dm_tier_pool_target);
+	int r = dm_tier_volume_init();
 
 	if (r)
 		return r;
+	r = dm_register_target(&dm_tier_pool_target);
+	if (r)
+		goto err_volume;
 	r = dm_register_target(&tier_target);
 	if (r)
-		dm_unregister_target(&dm_tier_pool_target);
+		goto err_pool;
+	return 0;
+
+err_pool:
+	dm_unregister_target(&dm_tier_pool_target);
+err_volume:
+	dm_tier_volume_exit();
 	return r;
 }
 
@@ -457,6 +466,7 @@ static void __exit dm_tier_exit(void)
 	dm_unregister_target(&dm_tier_pool_target);
 	/* Callbacks that free bitmaps and moves. */
 	rcu_barrier();
+	dm_tier_volume_exit();
 }
 
 module_init(dm_tier_init);

@@ -8,6 +8,20 @@
 #include "dm-tier-pool.h"
 #include "dm-tier-volume.h"
 
+/* A cache of their own: kmalloc would round 4.5 KiB up to 8. */
+static struct kmem_cache *chunk_cache;
+
+int __init dm_tier_volume_init(void)
+{
+	chunk_cache = KMEM_CACHE(dm_tier_chunk, 0);
+	return chunk_cache ? 0 : -ENOMEM;
+}
+
+void dm_tier_volume_exit(void)
+{
+	kmem_cache_destroy(chunk_cache);
+}
+
 static struct dm_tier_chunks *chunks_alloc(u32 extents)
 {
 	u32 nr = DIV_ROUND_UP(extents, CHUNK_EXTENTS);
@@ -71,7 +85,7 @@ void dm_tier_volume_free(struct dm_tier_volume *v)
 			continue;
 		for (j = 0; j < CHUNK_EXTENTS; j++)
 			dm_tier_bits_free(rcu_dereference_raw(chunks->chunk[i]->extent[j].valid));
-		kvfree(chunks->chunk[i]);
+		kmem_cache_free(chunk_cache, chunks->chunk[i]);
 	}
 	kvfree(chunks);
 	kfree(v);
@@ -85,9 +99,9 @@ void dm_tier_volume_need_chunk(struct dm_tier_volume *v, u32 extent)
 
 	if (dm_tier_volume_find(v, extent))
 		return;
-	/* Two pages: the allocator can always find them in the end. */
+	/* Two pages if need be: the allocator can always find them in the end. */
 	noio = memalloc_noio_save();
-	chunk = kvzalloc(sizeof(*chunk), GFP_KERNEL | __GFP_NOFAIL);
+	chunk = kmem_cache_zalloc(chunk_cache, GFP_KERNEL | __GFP_NOFAIL);
 	memalloc_noio_restore(noio);
 
 	spin_lock(&v->pool->lock);
@@ -98,7 +112,8 @@ void dm_tier_volume_need_chunk(struct dm_tier_volume *v, u32 extent)
 		chunk = NULL;
 	}
 	spin_unlock(&v->pool->lock);
-	kvfree(chunk);
+	if (chunk)
+		kmem_cache_free(chunk_cache, chunk);
 }
 
 u64 dm_tier_entry_update(struct dm_tier_extent *x, u64 clear, u64 set)

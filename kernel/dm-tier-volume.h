@@ -12,6 +12,10 @@
 
 #include "dm-tier-core.h"
 
+/* Once for the module: 0 or -ENOMEM. */
+int dm_tier_volume_init(void);
+void dm_tier_volume_exit(void);
+
 struct dm_tier_volume *dm_tier_volume_alloc(struct dm_tier_pool *pool, u32 id,
 					    u64 generation, u32 extents);
 void dm_tier_volume_free(struct dm_tier_volume *v);	/* admin; may sleep */

@@ -44,11 +44,20 @@ int __dm_tier_io_place_move(struct dm_tier_pool *pool, u32 tier)
 	return dm_tier_map_move(gather_space(pool, pool->space), DM_TIER_MAX_DEVICES, tier);
 }
 
+/* At the earliest of the times that are asked for; pool->lock held. */
+static void wake_at(struct dm_tier_pool *pool, unsigned long due)
+{
+	if (delayed_work_pending(&pool->space_work) && !time_before(due, pool->space_due))
+		return;
+	pool->space_due = due;
+	mod_delayed_work(pool->io_wq, &pool->space_work, due - jiffies);
+}
+
 /* pool->lock held. */
 static enum next wait_for_space(struct dm_tier_bio *tb)
 {
 	struct dm_tier_pool *pool = tb->table->pool;
-	unsigned long timeout = pool->features.no_space_timeout_s * HZ;
+	unsigned long timeout = (unsigned long)pool->features.no_space_timeout_s * HZ;
 	bool first = list_empty(&pool->space_waiters);
 
 	if (!tb->parked_at)
@@ -57,8 +66,7 @@ static enum next wait_for_space(struct dm_tier_bio *tb)
 	    (timeout && time_after_eq(jiffies, tb->parked_at + timeout)))
 		return __dm_tier_io_end_with(tb, BLK_STS_NOSPC);
 	if (timeout)
-		queue_delayed_work(pool->io_wq, &pool->space_work,
-				   tb->parked_at + timeout - jiffies);
+		wake_at(pool, tb->parked_at + timeout);
 	if (first) {
 		DMWARN_LIMIT("no free slot where a volume may write: writes wait");
 		dm_tier_pool_event(pool);
@@ -95,6 +103,8 @@ static enum next allocate(struct dm_tier_bio *tb, struct dm_tier_extent *x,
 		return wait_for_space(tb);
 	dev = pool->device[idx];
 	waiters = __dm_tier_meta_reserve(pool, dev);
+	if (IS_ERR(waiters))
+		return __dm_tier_io_end_with(tb, errno_to_blk_status(PTR_ERR(waiters)));
 	if (waiters) {
 		__dm_tier_io_park(tb, waiters);
 		return NEXT_PARKED;

@@ -3,7 +3,7 @@
 # Devices that fail below a pool: the metadata (meta_ro), a data device's flush, writes and reads of moves.
 # What can go on goes on, what cannot errors, and when it heals nothing is lost.
 #
-# vm: --disk meta=64M --disk a=64M --disk b=64M --timeout 480
+# vm: --disk meta=64M --disk a=160M --disk b=64M --timeout 480
 . /src/tests/vm/pool.sh
 
 mib=2048
@@ -165,6 +165,17 @@ check "what was written meanwhile is there" bash -c '
 	for at in 1024 1124 1224; do dd if=/dev/mapper/v0 bs=4k skip=$at count=1 iflag=direct status=none | cmp - <(head -c 4096 /run/data) || exit; done'
 check "and the rest" lost_nothing
 
+# What was written before an activation may be in a cache still: the first flush after it covers that.
+put 0 3
+check "away" pool_down
+check "back" pool_up
+volume_up 0
+volume_up 1
+flush_bad a
+check_fails "a flush after an activation covers what was written before it" flush 0
+good a
+check "and succeeds when the device can" flush 0
+
 # A flush that fails in the middle of moves to the device
 background oracle oracle -e -s /run/state3 -t 600 -T 2 -F 100 -o 6144 /dev/mapper/v1
 msg set_rate 4000000
@@ -229,6 +240,50 @@ good a
 check "when it heals it is whole" same 0 2
 check_equal "and moves" "done -" "$(moved 2 1 | cut -d' ' -f1,2)"
 check "with its data" lost_nothing
+checked
+pool_down
+
+# Many changes on a device that cannot flush: what has no place left fails, and nothing hangs -------------------------
+
+dmsetup remove a0
+data_sectors=$((121 * mib))
+slice a0 $data_sectors a
+check "another pool" pool_format /dev/mapper/m0 0:/dev/mapper/a0 1:/dev/mapper/b0
+check "it comes up" pool_up
+check "a volume" volume_new 0 120
+msg set_placement 0 0
+# A region of each extent; prints how many writes succeeded and failed.
+regions() {
+	timeout 60 python3 - "$1" <<'P'
+import mmap, os, sys
+fd = os.open("/dev/mapper/v0", os.O_RDWR | os.O_DIRECT)
+block = mmap.mmap(-1, 4096)
+good = bad = 0
+for extent in range(120):
+    try:
+        os.pwritev(fd, [block], extent * 1048576 + int(sys.argv[1]) * 65536)
+        good += 1
+    except OSError:
+        bad += 1
+print(good, bad)
+P
+}
+check_equal "120 extents" "120 0" "$(regions 0)"
+check "durable" msg commit
+flush_bad a
+block 0 $((3 * 16))
+check_fails "the device cannot flush" flush 0
+read -r good bad <<<"$(regions 5)"
+note "$good first writes succeeded, $bad failed"
+check "some succeed" test "${good:-0}" -gt 0
+check "what has no place fails" test "${bad:-0}" -gt 0
+check_equal "the other device does not notice" rw "$(pool_value mode)"
+check "the volume can be suspended" timeout 20 dmsetup suspend v0
+check "and resumed" dmsetup resume v0
+good a
+check "when it heals, a flush succeeds" wait_for 20 flush 0
+check_equal "and every first write" "120 0" "$(regions 6)"
+check "flushed" flush 0
 checked
 pool_down
 finish

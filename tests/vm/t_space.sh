@@ -198,6 +198,17 @@ check_equal "and it has no slot" "- - 0" "$(extent_of 0 1 | cut -d' ' -f2-)"
 msg set_rate 0
 put 0 1
 check "it can be written again" same 0 1
+# Moves and discards of the same few extents, all the time: none is left behind empty
+check "all is discarded" blkdiscard $v0
+check "moves while extents are written and discarded" bash -c '
+	mover -n 1000000 -d tp 0 >/run/mover.log & mover=$!
+	oracle -s /run/churn -t 8 -T 4 -d 30 -g 64 -x 1024 -l 8192 '$v0' >/run/churn.log; r=$?
+	kill $mover; wait $mover || r=$?; exit $r'
+note "$(tail -n 1 /run/churn.log)" "$(tail -n 1 /run/mover.log)"
+wait_for 10 quiet
+check_equal "no extent has a slot but nothing valid" "" "$(map_of 0 | awk '$4 != "-" && !$6')"
+check "all is discarded" blkdiscard $v0
+put 0 1
 
 # Shrink and grow
 volumes_down

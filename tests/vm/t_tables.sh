@@ -44,6 +44,11 @@ check "and without" pool_reload
 check "the volume's own table, again" bash -c 'dmsetup load v0 --table "$(dmsetup table v0)" && dmsetup suspend v0 && dmsetup resume v0'
 check_fails "a table that names a device twice is refused" dmsetup load tp --table "0 2048 tier-pool $meta 3 $a $b $b"
 check_fails "so is one with another metadata device" dmsetup load tp --table "0 2048 tier-pool $(disk d) 3 $a $b $c"
+check "a volume to be misused" volume_new 2 8
+check_equal "a device more" 3 "$(msg add_device 04040404-0404-0404-0404-040404040404 1 4)"
+check "its label" tierlabel 3 /dev/mapper/v2
+check_fails "a pool on a volume of its own is refused" dmsetup load tp --table "0 2048 tier-pool $meta 4 $a $b $c /dev/mapper/v2"
+check "away with both" bash -c 'dmsetup remove --retry v2 && dmsetup message tp 0 delete_volume 2 && dmsetup message tp 0 forget_device 3'
 check_fails "a table of the volume that is too long, too" dmsetup load v0 --table "0 131072 tier /dev/mapper/tp 0"
 check_fails "the pool cannot be removed: it is in use" dmsetup remove tp
 check_fails "nor the module" rmmod dm_tier
