@@ -3,7 +3,8 @@
 #
 # suites.sh unit PROGRAM...          run unit suites (cmocka programs or scripts)
 # suites.sh build NAME COMMAND...   a build as a suite of one test; exit code 1 if it fails
-# suites.sh vm [SUITE...]           run guest suites tests/vm/t_*.sh and host-driven ones tests/vm/h_*.sh; with VM_KERNELS
+# suites.sh vm [SUITE...]           run guest suites tests/vm/t_*.sh and host-driven ones tests/vm/h_*.sh, or these,
+#                                   among which may be long ones, l_*.sh; with VM_KERNELS
 #                                   a guest suite is called <suite>@<kernels>
 # suites.sh verdict                 add up; the last line is "N passed, N failed, N skipped"
 #
@@ -127,7 +128,7 @@ vm)
 	for suite; do
 		if [ -e "tests/vm/$suite.sh" ]; then
 			case $suite in
-			t_*) run "$suite${VM_KERNELS:+@${VM_KERNELS// /+}}" tests/vm/suite "tests/vm/$suite.sh" ;;
+			t_* | l_*) run "$suite${VM_KERNELS:+@${VM_KERNELS// /+}}" tests/vm/suite "tests/vm/$suite.sh" ;;
 			*) run "$suite" "tests/vm/$suite.sh" ;;
 			esac
 		else
