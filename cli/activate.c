@@ -107,6 +107,23 @@ static void volume_params(const struct cli_pool *pool, uint32_t volume, char *re
 	tier_table_build_volume(&table, ret_params, size);
 }
 
+/* What the device of a volume should be called. */
+static enum cli_exit device_names(struct cli *cli, const struct cli_pool *pool,
+				  const struct tier_volume_info *volume, char *ret_name,
+				  char *ret_uuid)
+{
+	char volume_name[TIER_NAME_SIZE];
+
+	cli_volume_name(volume, volume_name);
+	snprintf(ret_uuid, TIER_DM_UUID_SIZE, TIER_DM_UUID_PREFIX "%s-%s", pool->info.uuid,
+		 volume->uuid);
+	if (!tier_name_volume_to_dm(pool->info.name, volume_name, ret_name, TIER_NAME_SIZE))
+		return CLI_OK;
+	return cli_failed(cli, "Rename it with `tvrename`.",
+			  "volume %s/%s: the two names together are too long for a device",
+			  pool->info.name, volume_name);
+}
+
 enum cli_exit cli_activate_volume(struct cli *cli, const struct cli_pool *pool,
 				  const struct tier_volume_info *volume)
 {
@@ -120,15 +137,12 @@ enum cli_exit cli_activate_volume(struct cli *cli, const struct cli_pool *pool,
 		.params = params,
 		.read_only = pool->device.read_only,
 	};
+	enum cli_exit code = device_names(cli, pool, volume, name, uuid);
 	int r;
 
+	if (code)
+		return code;
 	cli_volume_name(volume, volume_name);
-	snprintf(uuid, sizeof(uuid), TIER_DM_UUID_PREFIX "%s-%s", pool->info.uuid, volume->uuid);
-	r = tier_name_volume_to_dm(pool->info.name, volume_name, name, sizeof(name));
-	if (r)
-		return cli_failed(cli, "Rename it with `tvrename`.",
-				  "volume %s/%s: the two names together are too long for a device",
-				  pool->info.name, volume_name);
 	volume_params(pool, volume->id, params, sizeof(params));
 	cli_detail(cli, "Creating /dev/mapper/%s: 0 %llu tier %s", name,
 		   (unsigned long long)volume->sectors, params);
@@ -164,6 +178,49 @@ enum cli_exit cli_reload_volume(struct cli *cli, const struct cli_pool *pool,
 		return cli_failed(cli, next_step(r), "/dev/mapper/%s cannot be reloaded: %s",
 				  device->name, why(r, cause, text, sizeof(text)));
 	return CLI_OK;
+}
+
+static enum cli_exit finish_name(struct cli *cli, const struct cli_pool *pool,
+				 const struct tier_volume_info *volume,
+				 struct tier_dm_device *device)
+{
+	char name[TIER_NAME_SIZE], uuid[TIER_DM_UUID_SIZE];
+	enum cli_exit code = device_names(cli, pool, volume, name, uuid);
+	int r;
+
+	/* One that was made by hand may be called as it likes. */
+	if (code || strcmp(device->uuid, uuid) || !strcmp(device->name, name))
+		return code;
+	r = cli->test ? 0 : tier_dm_rename(device->name, name);
+	if (r)
+		return cli_failed(cli, "`dmsetup info` shows what has that name.",
+				  "/dev/mapper/%s cannot be renamed to %s as its volume: %s",
+				  device->name, name, cli_reason(r));
+	cli_say(cli, "%s /dev/mapper/%s to %s as its volume.",
+		cli->test ? "Would rename" : "Renamed", device->name, name);
+	if (!cli->test)
+		memcpy(device->name, name, sizeof(name));
+	return CLI_OK;
+}
+
+enum cli_exit cli_finish_volume(struct cli *cli, const struct cli_pool *pool,
+				const struct tier_volume_info *volume,
+				const struct tier_dm_device *device)
+{
+	struct tier_dm_device now = *device;
+	enum cli_exit code = finish_name(cli, pool, volume, &now);
+	uint64_t sectors = now.sectors < volume->sectors ? volume->sectors : now.sectors;
+	char size[CLI_SIZE_TEXT];
+
+	if (code || (sectors == now.sectors && !now.suspended))
+		return code;
+	/* The same table again resumes it, or says why not. */
+	if (!cli->test)
+		code = cli_reload_volume(cli, pool, &now, sectors);
+	if (!code)
+		cli_say(cli, "%s /dev/mapper/%s: %s.", cli->test ? "Would reload" : "Reloaded",
+			now.name, cli_size(sectors, size));
+	return code;
 }
 
 #define IN_USE_NEXT	"Unmount it and end what uses it; `lsblk` and `dmsetup info` show what that is."

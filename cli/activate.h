@@ -25,9 +25,18 @@ enum cli_exit cli_reload_pool(struct cli *cli, const struct cli_pool *pool,
 enum cli_exit cli_activate_volume(struct cli *cli, const struct cli_pool *pool,
 				  const struct tier_volume_info *volume);
 
-/* Gives the device of an active volume a table of `sectors`, so that limits follow the pool's. */
+/* Gives the device of an active volume a table of `sectors`; limits follow the pool's. */
 enum cli_exit cli_reload_volume(struct cli *cli, const struct cli_pool *pool,
 				const struct tier_dm_device *device, uint64_t sectors);
+
+/*
+ * Makes the device of an active volume what the metadata say, if a command that was
+ * cut short had not come to that: its name, its size, and that it runs. Says what it
+ * did, or with -t would do.
+ */
+enum cli_exit cli_finish_volume(struct cli *cli, const struct cli_pool *pool,
+				const struct tier_volume_info *volume,
+				const struct tier_dm_device *device);
 
 /*
  * Fails if someone uses the volume: it is mounted, held by another device, or

@@ -6,6 +6,7 @@
 #include "activate.h"
 #include "offline.h"
 #include "util.h"
+#include "volume.h"
 
 enum { OPTION_SYSINIT = CLI_LONG_ONLY, OPTION_PARTIAL, OPTION_READONLY };
 
@@ -58,7 +59,10 @@ static enum cli_exit take_options(struct cli *cli, struct request *request)
 	return CLI_OK;
 }
 
-/* Volumes whose device is not there yet. One that fails does not keep the others down. */
+/*
+ * Volumes whose device is not there yet, or not yet as it should be. One that fails
+ * does not keep the others down.
+ */
 static enum cli_exit activate_volumes(struct cli *cli, const struct cli_system *system,
 				      const struct cli_pool *pool)
 {
@@ -66,15 +70,18 @@ static enum cli_exit activate_volumes(struct cli *cli, const struct cli_system *
 	size_t nr_activated = 0;
 
 	for (size_t i = 0; i < pool->info.nr_volumes; i++) {
+		const struct tier_volume_info *volume = &pool->info.volumes[i];
+		const struct tier_dm_device *device = cli_volume_device(system, pool, volume->id);
 		enum cli_exit volume_code;
 
-		if (cli_volume_device(system, pool, pool->info.volumes[i].id))
-			continue;
-		volume_code = cli_activate_volume(cli, pool, &pool->info.volumes[i]);
+		volume_code = device ? cli_finish_volume(cli, pool, volume, device) :
+				       cli_activate_volume(cli, pool, volume);
+		if (!volume_code)
+			volume_code = cli_renew_placement(cli, pool, volume);
 		if (volume_code)
 			code = volume_code;
 		else
-			nr_activated++;
+			nr_activated += !device;
 	}
 	cli_say(cli, "Pool %s is active; %zu of its %zu volumes were activated.", pool->info.name,
 		nr_activated, pool->info.nr_volumes);
@@ -118,6 +125,17 @@ static enum cli_exit activate_pool(struct cli *cli, const struct tier_scan_pool 
 	return code ? code : activate_volumes(cli, &system, active);
 }
 
+static enum cli_exit resume_pool(struct cli *cli, const struct cli_pool *pool)
+{
+	int r = pool->device.suspended ? tier_dm_resume(pool->device.name) : 0;
+
+	if (r)
+		return cli_failed(cli, "`dmesg` may say more.",
+				  "pool %s is suspended and cannot be resumed: %s", pool->info.name,
+				  cli_reason(r));
+	return CLI_OK;
+}
+
 static enum cli_exit activate(struct cli *cli, const struct cli_system *system,
 			      const struct cli_offline *offline, const char *word,
 			      const struct request *request)
@@ -137,7 +155,10 @@ static enum cli_exit activate(struct cli *cli, const struct cli_system *system,
 	}
 	if (!active)
 		return activate_pool(cli, pool, request);
-	return cli->test ? CLI_OK : activate_volumes(cli, system, active);
+	if (cli->test)
+		return CLI_OK;
+	code = resume_pool(cli, active);
+	return code ? code : activate_volumes(cli, system, active);
 }
 
 static enum cli_exit deactivate(struct cli *cli, const struct cli_system *system, const char *word,

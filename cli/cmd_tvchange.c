@@ -141,7 +141,7 @@ static enum cli_exit change_activation(struct cli *cli, const struct cli_system 
 		 cli_volume_name(volume, name));
 	if ((activate == 'y') == (device != NULL)) {
 		cli_detail(cli, "%s is %s already.", what, device ? "active" : "not active");
-		return CLI_OK;
+		return device ? cli_finish_volume(cli, pool, volume, device) : CLI_OK;
 	}
 	if (cli->test) {
 		cli_say(cli, "Would %s %s.", device ? "deactivate" : "activate", what);
@@ -167,6 +167,8 @@ static enum cli_exit change(struct cli *cli, const struct cli_system *system,
 		code = change_policy(cli, pool, volume, request);
 	if (!code && request->activate)
 		code = change_activation(cli, system, pool, volume, request->activate);
+	if (!code && request->activate == 'y' && !request->has_policy && !cli->test)
+		code = cli_renew_placement(cli, pool, volume);
 	return code;
 }
 

@@ -43,12 +43,15 @@ static enum cli_exit extend(struct cli *cli, const struct cli_system *system,
 {
 	const struct tier_dm_device *device = cli_volume_device(system, pool, volume->id);
 	char message[TIER_MESSAGE_SIZE], name[TIER_NAME_SIZE], size[CLI_SIZE_TEXT];
-	enum cli_exit code;
+	enum cli_exit code = CLI_OK;
 
 	cli_volume_name(volume, name);
-	code = cli_tell(cli, pool,
-			tier_message_resize_volume(volume->id, sectors, message, sizeof(message)),
-			message, NULL, "volume %s/%s cannot be extended", pool->info.name, name);
+	if (sectors > volume->sectors)
+		code = cli_tell(cli, pool,
+				tier_message_resize_volume(volume->id, sectors, message,
+							   sizeof(message)),
+				message, NULL, "volume %s/%s cannot be extended", pool->info.name,
+				name);
 	if (!code)
 		code = cli_tell(cli, pool, 0, TIER_MESSAGE_COMMIT, NULL,
 				"volume %s/%s: its new size is not on disk yet", pool->info.name,
@@ -59,6 +62,15 @@ static enum cli_exit extend(struct cli *cli, const struct cli_system *system,
 		cli_say(cli, "Volume %s/%s is %s now.", pool->info.name, name,
 			cli_size(sectors, size));
 	return code;
+}
+
+/* A command that was cut short had not come to the device. */
+static bool is_device_small(const struct cli_system *system, const struct cli_pool *pool,
+			    const struct tier_volume_info *volume)
+{
+	const struct tier_dm_device *device = cli_volume_device(system, pool, volume->id);
+
+	return device && device->sectors < volume->sectors;
 }
 
 static enum cli_exit run(struct cli *cli)
@@ -84,7 +96,8 @@ static enum cli_exit run(struct cli *cli)
 	if (code)
 		return code;
 	cli_volume_name(volume, name);
-	if (request.sectors <= volume->sectors)
+	if (request.sectors < volume->sectors ||
+	    (request.sectors == volume->sectors && !is_device_small(&system, pool, volume)))
 		return cli_failed(cli, "This command does not make volumes smaller.",
 				  "volume %s/%s has %s already; %s is not more", pool->info.name, name,
 				  cli_size(volume->sectors, old_size),

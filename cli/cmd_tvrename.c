@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* tvrename: another name for a volume, of its device too. */
+/*
+ * tvrename: another name for a volume, of its device too. The device comes first, so
+ * that the command can be repeated if it is cut short.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +35,7 @@ static enum cli_exit take_options(struct cli *cli, struct request *request)
 }
 
 static enum cli_exit check(struct cli *cli, const struct cli_pool *pool, const char *new_name,
-			   char ret_dm_name[TIER_NAME_SIZE])
+			   const struct tier_dm_device *device, char ret_dm_name[TIER_NAME_SIZE])
 {
 	enum cli_exit code = cli_need_writable(cli, pool);
 	bool exists;
@@ -47,10 +50,23 @@ static enum cli_exit check(struct cli *cli, const struct cli_pool *pool, const c
 		return cli_failed(cli, "Choose a shorter one.",
 				  "the name '%s' is too long together with that of pool %s", new_name,
 				  pool->info.name);
+	if (device && !strcmp(device->name, ret_dm_name))
+		return CLI_OK;
 	r = tier_dm_exists(ret_dm_name, &exists);
 	if (r || exists)
 		return cli_failed(cli, "Choose another name.", "/dev/mapper/%s: %s", ret_dm_name,
 				  r ? cli_reason(r) : "it exists already");
+	return CLI_OK;
+}
+
+static enum cli_exit rename_device(struct cli *cli, const char *from, const char *to)
+{
+	int r = strcmp(from, to) ? tier_dm_rename(from, to) : 0;
+
+	if (r)
+		return cli_failed(cli, "`dmesg` may say more.",
+				  "/dev/mapper/%s cannot be renamed to %s: %s", from, to,
+				  cli_reason(r));
 	return CLI_OK;
 }
 
@@ -59,18 +75,19 @@ static enum cli_exit run(struct cli *cli)
 	_cleanup_(cli_system_clear) struct cli_system system = { 0 };
 	char dm_name[TIER_NAME_SIZE], old_name[TIER_NAME_SIZE], label[TIER_LABEL_SIZE];
 	const struct tier_volume_info *volume = NULL;
-	const struct tier_dm_device *device;
+	const struct tier_dm_device *device = NULL;
 	struct request request = { 0 };
 	struct cli_pool *pool = NULL;
 	enum cli_exit code = take_options(cli, &request);
-	int r;
 
 	if (!code)
 		code = cli_begin(cli, &system);
 	if (!code)
 		code = cli_need_volume(cli, &system, request.word, &pool, &volume);
-	if (!code)
-		code = check(cli, pool, request.new_name, dm_name);
+	if (!code) {
+		device = cli_volume_device(&system, pool, volume->id);
+		code = check(cli, pool, request.new_name, device, dm_name);
+	}
 	if (code)
 		return code;
 	cli_volume_name(volume, old_name);
@@ -82,17 +99,17 @@ static enum cli_exit run(struct cli *cli)
 			request.new_name);
 		return CLI_OK;
 	}
-	code = cli_apply_label(cli, pool, volume, label);
-	device = cli_volume_device(&system, pool, volume->id);
-	if (code || !device)
+	if (device)
+		code = rename_device(cli, device->name, dm_name);
+	if (code)
 		return code;
-	r = tier_dm_rename(device->name, dm_name);
-	if (r)
-		return cli_failed(cli, "Deactivate and activate the volume: `tvchange -an`, `tvchange -ay`.",
-				  "the volume is %s/%s now, but /dev/mapper/%s keeps its name: %s",
-				  pool->info.name, request.new_name, device->name, cli_reason(r));
-	cli_say(cli, "Volume %s/%s is called %s now.", pool->info.name, old_name, request.new_name);
-	return CLI_OK;
+	code = cli_apply_label(cli, pool, volume, label);
+	if (!code)
+		cli_say(cli, "Volume %s/%s is called %s now.", pool->info.name, old_name,
+			request.new_name);
+	else if (device)
+		rename_device(cli, dm_name, device->name);
+	return code;
 }
 
 const struct cli_command cmd_tvrename = {

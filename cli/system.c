@@ -68,8 +68,31 @@ enum cli_exit cli_system_read(struct cli *cli, struct cli_system *ret_system)
 	return CLI_OK;
 }
 
+/*
+ * Nobody else is making devices now, so what has no table is what a command that was
+ * killed has left. It would be in the way of the next one, and hold its pool.
+ */
+static void remove_unfinished(struct cli *cli, const struct cli_system *system)
+{
+	for (size_t i = 0; i < system->nr_devices; i++) {
+		const char *name = system->devices[i].name;
+		int r;
+
+		if (system->devices[i].kind != TIER_DM_UNFINISHED)
+			continue;
+		r = cli->test ? 0 : tier_dm_remove(name);
+		if (r && r != -ENODEV)
+			cli_warn(cli, "/dev/mapper/%s, left by a command that was cut short, cannot be removed: %s",
+				 name, cli_reason(r));
+		else
+			cli_say(cli, "%s /dev/mapper/%s, left by a command that was cut short.",
+				cli->test ? "Would remove" : "Removed", name);
+	}
+}
+
 enum cli_exit cli_begin(struct cli *cli, struct cli_system *ret_system)
 {
+	enum cli_exit code;
 	int r;
 
 	if (geteuid())
@@ -77,7 +100,10 @@ enum cli_exit cli_begin(struct cli *cli, struct cli_system *ret_system)
 	r = cli_lock(cli);
 	if (r)
 		return cli_failed(cli, NULL, "cannot lock out other commands: %s", cli_reason(r));
-	return cli_system_read(cli, ret_system);
+	code = cli_system_read(cli, ret_system);
+	if (!code)
+		remove_unfinished(cli, ret_system);
+	return code;
 }
 
 void cli_system_clear(struct cli_system *system)

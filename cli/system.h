@@ -33,7 +33,10 @@ struct cli_system {
 enum cli_exit cli_system_read(struct cli *cli, struct cli_system *ret_system);
 void cli_system_clear(struct cli_system *system);
 
-/* How a command that changes something begins: one at a time, and as root. */
+/*
+ * How a command that changes something begins: one at a time, as root, and without
+ * the half made devices of one that was killed.
+ */
 enum cli_exit cli_begin(struct cli *cli, struct cli_system *ret_system);
 
 /* By name or uuid; NULL: no such pool is active. */

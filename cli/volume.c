@@ -49,23 +49,46 @@ enum cli_exit cli_round_size(struct cli *cli, const struct cli_pool *pool, uint6
 	return CLI_OK;
 }
 
+static bool is_writable(const struct cli_pool *pool)
+{
+	return !pool->device.read_only &&
+	       (pool->info.mode == TIER_POOL_RW || pool->info.mode == TIER_POOL_OUT_OF_SPACE);
+}
+
 enum cli_exit cli_need_writable(struct cli *cli, const struct cli_pool *pool)
 {
+	if (is_writable(pool))
+		return CLI_OK;
 	if (pool->device.read_only)
 		return cli_failed(cli, "Deactivate it and activate it without --readonly.",
 				  "pool %s is active read-only", pool->info.name);
-	switch (pool->info.mode) {
-	case TIER_POOL_RW:
-	case TIER_POOL_OUT_OF_SPACE:
-		return CLI_OK;
-	case TIER_POOL_META_RO:
+	if (pool->info.mode == TIER_POOL_META_RO)
 		return cli_failed(cli, "See to its metadata device; dm-tier(7), RECOVERY.",
 				  "pool %s: its metadata cannot be written now (meta_ro)",
 				  pool->info.name);
-	case TIER_POOL_FAIL:
-		break;
-	}
 	return cli_failed(cli, "See dm-tier(7), RECOVERY.", "pool %s has failed", pool->info.name);
+}
+
+static void wanted_placement(const struct cli_pool *pool, const char *label,
+			     struct tier_placement *ret_placement)
+{
+	struct tier_label_policy policy;
+
+	if (tier_label_policy(label, time(NULL), &policy))
+		policy = (struct tier_label_policy){ .policy = TIER_POLICY_NONE };
+	tier_placement_of_policy(policy.policy, pool->info.devices, pool->info.nr_devices,
+				 ret_placement);
+}
+
+enum cli_exit cli_renew_placement(struct cli *cli, const struct cli_pool *pool,
+				  const struct tier_volume_info *volume)
+{
+	struct tier_placement placement;
+
+	wanted_placement(pool, volume->label, &placement);
+	if (tier_placement_equal(&placement, &volume->placement) || !is_writable(pool))
+		return CLI_OK;
+	return cli_apply_label(cli, pool, volume, volume->label);
 }
 
 enum cli_exit cli_apply_label(struct cli *cli, const struct cli_pool *pool,
@@ -73,7 +96,6 @@ enum cli_exit cli_apply_label(struct cli *cli, const struct cli_pool *pool,
 {
 	char message[TIER_MESSAGE_SIZE], name[TIER_NAME_SIZE];
 	struct tier_placement placement;
-	struct tier_label_policy policy;
 	enum cli_exit code = CLI_OK;
 
 	cli_volume_name(volume, name);
@@ -84,10 +106,7 @@ enum cli_exit cli_apply_label(struct cli *cli, const struct cli_pool *pool,
 				pool->info.name, name);
 	if (code)
 		return code;
-	if (tier_label_policy(label, time(NULL), &policy))
-		policy = (struct tier_label_policy){ .policy = TIER_POLICY_NONE };
-	tier_placement_of_policy(policy.policy, pool->info.devices, pool->info.nr_devices,
-				 &placement);
+	wanted_placement(pool, label, &placement);
 	if (!tier_placement_equal(&placement, &volume->placement))
 		code = cli_tell(cli, pool,
 				tier_message_set_placement(volume->id, &placement, message,

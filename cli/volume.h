@@ -24,6 +24,13 @@ enum cli_exit cli_round_size(struct cli *cli, const struct cli_pool *pool, uint6
 enum cli_exit cli_apply_label(struct cli *cli, const struct cli_pool *pool,
 			      const struct tier_volume_info *volume, const char *label);
 
+/*
+ * Puts the placement that its policy asks for into force, if it is not (another tier
+ * has come, a pin has ended, a command was cut short) and the pool can be written.
+ */
+enum cli_exit cli_renew_placement(struct cli *cli, const struct cli_pool *pool,
+				  const struct tier_volume_info *volume);
+
 /* The pool can take changes: not read-only, not broken. */
 enum cli_exit cli_need_writable(struct cli *cli, const struct cli_pool *pool);
 

@@ -95,8 +95,8 @@ static struct known *find_known(struct discover *discover, const struct tier_dm_
 	for (size_t i = 0; i < discover->nr_known; i++) {
 		struct known *known = &discover->known[i];
 
-		if (known->major == device->major && known->minor == device->minor &&
-		    !strcmp(known->dm_name, device->name))
+		if (device->kind == TIER_DM_POOL && known->major == device->major &&
+		    known->minor == device->minor && !strcmp(known->dm_name, device->name))
 			return known;
 	}
 	return NULL;

@@ -203,16 +203,42 @@ int tier_dm_status(enum tier_dm_kind kind, const char *name, char **ret_params)
 	return read_params(DM_DEVICE_STATUS, kind, name, ret_params);
 }
 
+/* What its live table says: -ENODEV if it is none of ours. */
+static int describe_table(const char *name, struct tier_dm_device *device)
+{
+	_cleanup_task_ struct dm_task *task = NULL;
+	_cleanup_free_ char *params = NULL;
+	struct tier_volume_table volume;
+	int r = task_new(DM_DEVICE_TABLE, name, &task);
+
+	if (!r)
+		r = task_run(task);
+	if (r)
+		return r;
+	device->kind = TIER_DM_POOL;
+	r = one_target(task, TIER_TARGET_POOL, &device->sectors, &params);
+	if (r != -ENODEV)
+		return r;
+	device->kind = TIER_DM_VOLUME;
+	r = one_target(task, TIER_TARGET_VOLUME, &device->sectors, &params);
+	if (!r)
+		r = tier_table_parse_volume(params, &volume);
+	if (r)
+		return r;
+	device->pool_major = volume.pool.major;
+	device->pool_minor = volume.pool.minor;
+	device->volume = volume.volume;
+	return 0;
+}
+
 /*
  * What a device is, if it is one of ours: -ENODEV if not. Foreign UUIDs are not
  * looked into; a device without a UUID may be ours, made by hand.
  */
 static int describe(const char *name, struct tier_dm_device *ret_device)
 {
-	_cleanup_task_ struct dm_task *info_task = NULL, *table_task = NULL;
-	_cleanup_free_ char *params = NULL;
-	struct tier_dm_device device = { 0 };
-	struct tier_volume_table volume;
+	_cleanup_task_ struct dm_task *info_task = NULL;
+	struct tier_dm_device device = { .kind = TIER_DM_UNFINISHED };
 	struct dm_info info;
 	const char *uuid;
 	int r;
@@ -225,31 +251,17 @@ static int describe(const char *name, struct tier_dm_device *ret_device)
 	if (r)
 		return r;
 	uuid = dm_task_get_uuid(info_task);
-	if (!info.live_table || (uuid && *uuid && strncmp(uuid, TIER_DM_UUID_PREFIX,
-							  strlen(TIER_DM_UUID_PREFIX))))
+	uuid = uuid ? uuid : "";
+	if (*uuid && strncmp(uuid, TIER_DM_UUID_PREFIX, strlen(TIER_DM_UUID_PREFIX)))
 		return -ENODEV;
-
-	r = task_new(DM_DEVICE_TABLE, name, &table_task);
-	if (!r)
-		r = task_run(table_task);
-	if (r)
-		return r;
-	device.kind = TIER_DM_POOL;
-	r = one_target(table_task, TIER_TARGET_POOL, &device.sectors, &params);
-	if (r == -ENODEV) {
-		device.kind = TIER_DM_VOLUME;
-		r = one_target(table_task, TIER_TARGET_VOLUME, &device.sectors, &params);
-		if (!r)
-			r = tier_table_parse_volume(params, &volume);
-		if (r)
-			return r;
-		device.pool_major = volume.pool.major;
-		device.pool_minor = volume.pool.minor;
-		device.volume = volume.volume;
-	}
+	if (info.live_table)
+		r = describe_table(name, &device);
+	else
+		r = *uuid ? 0 : -ENODEV;
 	if (r)
 		return r;
 	snprintf(device.name, sizeof(device.name), "%s", name);
+	snprintf(device.uuid, sizeof(device.uuid), "%s", uuid);
 	device.major = info.major;
 	device.minor = info.minor;
 	device.event_nr = info.event_nr;

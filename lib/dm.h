@@ -30,12 +30,18 @@
 
 enum tier_dm_kind {
 	TIER_DM_POOL,
-	TIER_DM_VOLUME
+	TIER_DM_VOLUME,
+	/*
+	 * Ours by its UUID, but without a live table: what made it was cut short, or
+	 * is not done yet. It may hold what a loaded table names.
+	 */
+	TIER_DM_UNFINISHED
 };
 
 struct tier_dm_device {
 	enum tier_dm_kind kind;
 	char name[TIER_NAME_SIZE];	/* /dev/mapper/<name> */
+	char uuid[TIER_DM_UUID_SIZE];	/* "" = it was made by hand */
 	uint32_t major;
 	uint32_t minor;
 	uint32_t event_nr;		/* counts dm events: changed = look again */
@@ -49,7 +55,7 @@ struct tier_dm_device {
 	uint32_t volume;		/* its id */
 };
 
-/* All tier-pool and tier devices with a live table, in no order. Caller frees. */
+/* All tier-pool and tier devices, in no order. Caller frees. */
 int tier_dm_list(struct tier_dm_device **ret_devices, size_t *ret_nr_devices);
 
 /* Whether any dm device has that name, whatever its target. */
