@@ -9,6 +9,7 @@
 #   make modules         the module for the kernels of the test guests (KERNELS, default 6.1 and 6.12)
 #   make modules KDIR=/lib/modules/$(uname -r)/build     ... or for one tree of kernel headers
 #   make demo, bench     the demonstration; the benchmarks (BENCH=<name>)
+#   make fuzz            the fuzzers, FUZZ_RUNS=<executions> each (tests/fuzz/run)
 #   make install, modules_install, dkms, lint, clean
 #
 # Options: O=build (where everything goes), V=1 (show commands), SAN=1 (address and undefined behaviour
@@ -87,7 +88,8 @@ unit_scripts := $(wildcard tests/unit/test_*.sh tests/sim/test_*.sh)
 
 programs := $(if $(wildcard daemon/main.c),$(O)/tierd) $(if $(wildcard cli/main.c),$(O)/tierctl)
 tiersim := $(if $(wildcard tests/sim/tiersim.c),$(O)/tiersim)
-APPLETS := tpcreate tpextend tpchange tpremove tps tvcreate tvextend tvremove tvrename tvchange tvs tes
+APPLETS := tpcreate tpextend tpchange tpremove tps tpcheck tpdump tprestore tprepair \
+	tvcreate tvextend tvremove tvrename tvchange tvs tes
 applet_links := $(if $(wildcard cli/main.c),$(addprefix $(O)/,$(APPLETS)))
 
 # ---------------------------------------------------------------- user space
@@ -123,11 +125,13 @@ $(O)/tests/crash/%.o: inc := -Itests/crash -Itests/vm $(inc_tests)
 $(O)/tests/%.o: pkg := cmocka $(pkg_lib)
 $(O)/tests/unit/test_daemon_%.o: pkg := cmocka $(pkg_lib) $(pkg_daemon)
 
-$(O)/%.o: %.c $(O)/.flags
+define compile
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(inc) $(tier_cppflags) $(CPPFLAGS) $(if $(pkg),$(call pkg_cflags,$(pkg))) \
 		$(tier_cflags) $(CFLAGS) $(werror) -MMD -MP -c -o $@ $<
+endef
+$(O)/%.o: %.c $(O)/.flags ; $(compile)
 
 define archive
 	$(call say,AR,$@)
@@ -155,6 +159,15 @@ support_lib := $(if $(support_objs),$(O)/libsupport.a)
 test_libs = $(call pkg_libs,cmocka $(shell sed -n 's,^// link: ,,p' $(1)))
 $(O)/tests/unit/test_daemon_%: $(O)/tests/unit/test_daemon_%.o $(support_lib) $(O)/libtierd.a $(O)/libtier.a
 	$(call link,$(call test_libs,tests/unit/test_daemon_$*.c))
+# The fuzzer of the offline tools has all it needs compiled once more, over a format that is tiny.
+small_objs := $(patsubst %.c,$(O)/small/%.o,tests/unit/test_tools_fuzz.c tests/support/ring.c lib/crc32c.c \
+	$(kernel_pure) $(wildcard lib/format*.c) $(addprefix lib/,backend.c cause.c name.c policy.c))
+$(O)/small/%.o: inc := -include tests/fuzz/small.h $(inc_tests)
+$(O)/small/%.o: pkg := cmocka
+$(O)/small/%.o: %.c $(O)/.flags
+	$(compile)
+$(O)/tests/unit/test_tools_fuzz: $(small_objs)
+	$(call link,$(call test_libs,tests/unit/test_tools_fuzz.c))
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(support_lib) $(O)/libtier.a
 	$(call link,$(call test_libs,tests/unit/$*.c))
 $(O)/tests/sim/test_%: $(O)/tests/sim/test_%.o $(filter-out %/tiersim.o,$(sim_objs)) $(support_lib) $(O)/libtier.a
@@ -174,7 +187,7 @@ $(O)/guest/%: $(O)/tests/bench/%.o $(O)/libtier.a
 
 .SECONDARY:
 .DELETE_ON_ERROR:
--include $(shell find $(O)/lib $(O)/daemon $(O)/cli $(O)/kernel $(O)/tests -name '*.d' 2>/dev/null)
+-include $(shell find $(O)/lib $(O)/small $(O)/daemon $(O)/cli $(O)/kernel $(O)/tests -name '*.d' 2>/dev/null)
 
 # ---------------------------------------------------------------- the module
 
@@ -239,7 +252,7 @@ endif
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: check check-unit check-vm check-crash check-debug check-matrix demo bench lint setup
+.PHONY: check check-unit check-vm check-crash check-debug check-matrix demo bench fuzz lint setup
 UNIT_TESTS ?=
 unit_suites := $(unit_progs) $(unit_scripts)
 unit_selected := $(if $(UNIT_TESTS),$(foreach t,$(UNIT_TESTS),$(filter %/$(t) %/$(t).sh,$(unit_suites))),$(unit_suites))
@@ -292,6 +305,9 @@ check-matrix: tests
 	$(Q)VM_KERNELS="$(MATRIX_KERNELS)" tests/suites.sh vm $(MATRIX_TESTS)
 	$(Q)tests/suites.sh verdict
 	$(Q)tests/bench/$(BENCH).sh
+# The format and the offline tools with clang's libFuzzer; the short form is in check-unit.
+fuzz:
+	$(Q)tests/fuzz/run
 lint:
 	$(Q)tests/lint.sh
 setup:

@@ -134,6 +134,7 @@ const char *cli_estimate(uint64_t seconds, char *ret_text);
 /* The commands (cmd_*.c) ------------------------------------------------------*/
 
 extern const struct cli_command cmd_tpcreate, cmd_tpextend, cmd_tpchange, cmd_tpremove, cmd_tps;
+extern const struct cli_command cmd_tpcheck, cmd_tpdump, cmd_tprestore, cmd_tprepair;
 extern const struct cli_command cmd_tvcreate, cmd_tvextend, cmd_tvchange, cmd_tvremove;
 extern const struct cli_command cmd_tvrename, cmd_tvs, cmd_tes;
 extern const struct cli_command cmd_relocate, cmd_plan, cmd_status, cmd_pause, cmd_resume;

@@ -12,6 +12,7 @@
 
 static const struct cli_command *const commands[] = {
 	&cmd_tpcreate, &cmd_tpextend, &cmd_tpchange, &cmd_tpremove, &cmd_tps,
+	&cmd_tpcheck, &cmd_tpdump, &cmd_tprestore, &cmd_tprepair,
 	&cmd_tvcreate, &cmd_tvextend, &cmd_tvchange, &cmd_tvremove, &cmd_tvrename, &cmd_tvs,
 	&cmd_tes,
 	&cmd_relocate, &cmd_plan, &cmd_status, &cmd_pause, &cmd_resume, &cmd_abort, &cmd_reload,

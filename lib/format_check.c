@@ -49,7 +49,7 @@ static void check_place(struct tier_checker *c, u32 nr)
 		       block);
 		return;
 	default:
-		damage(c, SUPER, "the superblock in block %llu cannot be read: %s", block,
+		damage(c, UNREADABLE, "the superblock in block %llu cannot be read: %s", block,
 		       strerror(-place->error));
 	}
 }
@@ -81,7 +81,7 @@ static bool check_supers(struct tier_checker *c)
 	const struct dm_tier_super *super = &s->super;
 
 	if (s->newest < 0) {
-		damage(c, NO_SUPER, "neither block %d nor block %d has a valid superblock",
+		damage(c, NO_SUPER, "neither block %d nor block %d has a valid superblock: both are lost, or these are no metadata of a pool",
 		       DM_TIER_SUPER_BLOCK_0, DM_TIER_SUPER_BLOCK_1);
 		return false;
 	}

@@ -193,6 +193,7 @@ static void resolve_twins(struct repair *r, u32 d)
 
 static int resolve_devices(struct repair *r)
 {
+	u32 present = 0;
 	int ret = 0;
 
 	for (size_t i = 0; i < r->options->nr_devices && !ret; i++)
@@ -203,7 +204,10 @@ static int resolve_devices(struct repair *r)
 			resolve_range(r, d);
 		else
 			drop_strange(r, d);
+		present += r->content->image->device[d].present;
 	}
+	if (!present && !ret)
+		repair_say(r, LOST, true, "the records of all devices: give the devices with --tier");
 	return ret;
 }
 

@@ -137,7 +137,7 @@ void tier_findings_clear(struct tier_findings *findings)
 void tier_find(struct tier_findings *findings, enum tier_finding_kind kind, bool is_damage,
 	       const char *format, ...)
 {
-	struct tier_finding *finding;
+	struct tier_finding *finding, *grown;
 	va_list args;
 
 	if (is_damage)
@@ -146,11 +146,14 @@ void tier_find(struct tier_findings *findings, enum tier_finding_kind kind, bool
 		findings->nr_notes++;
 	if (findings->nr == TIER_MAX_FINDINGS)
 		return;
-	if (!findings->list)
-		findings->list = calloc(TIER_MAX_FINDINGS, sizeof(*findings->list));
-	if (!findings->list) {
-		findings->no_memory = true;
-		return;
+	if (!(findings->nr & (findings->nr - 1))) {
+		grown = reallocarray(findings->list, findings->nr ? 2 * findings->nr : 1,
+				     sizeof(*grown));
+		if (!grown) {
+			findings->no_memory = true;
+			return;
+		}
+		findings->list = grown;
 	}
 	finding = &findings->list[findings->nr++];
 	finding->kind = kind;

@@ -27,6 +27,13 @@ struct tier_probe_device {
  */
 int tier_probe_open(const char *path, struct tier_probe_device *ret_device, char *ret_cause);
 
+/*
+ * The same for a file that is an image of a device. -EBUSY: a loop device has
+ * it; -ENOTBLK: it is no file either. Major and minor are 0.
+ */
+int tier_probe_open_file(const char *path, bool write, struct tier_probe_device *ret_device,
+			 char *ret_cause);
+
 /* Size of a block device or of a file (an image of one). */
 int tier_probe_size(int fd, uint64_t *ret_bytes);
 

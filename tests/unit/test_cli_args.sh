@@ -29,7 +29,7 @@ bad() { refused 3 "$@"; }
 
 version=$(sed -n 's/^VERSION := //p' Makefile)
 
-applets="tpcreate tpextend tpchange tpremove tps tvcreate tvextend tvchange tvremove tvrename tvs tes"
+applets="tpcreate tpextend tpchange tpremove tps tpcheck tpdump tprestore tprepair tvcreate tvextend tvchange tvremove tvrename tvs tes"
 verbs="relocate plan status pause resume abort reload heatmap"
 
 # Every command, both ways it is called ---------------------------------------------------------
@@ -51,7 +51,7 @@ check_equal "tierctl alone shows the commands, and it is no command" 3 $?
 check_fails "a full disk is a failure" bash -c 'tpcreate -h >/dev/full'
 
 # Words -----------------------------------------------------------------------------------------
-for applet in tpcreate tpextend tpremove tvcreate tvextend tvchange tvremove; do
+for applet in tpcreate tpextend tpremove tpcheck tpdump tvcreate tvextend tvchange tvremove; do
 	bad "is missing" "$applet"
 done
 bad "NEW_NAME is missing" tvrename p/v
@@ -117,6 +117,28 @@ for time in 3 d 3x 0d -1d 3dd 99999999d 600w ''; do
 done
 bad "cannot go to another pool" tvrename p/v q/w
 bad "the volume name '-w'" tvrename -- p/v -w
+
+# tpcheck, tpdump, tprestore, tprepair -----------------------------------------------------------
+bad "'b' is one word too many" tpcheck a b
+bad "'b' is one word too many" tpdump a b
+bad "'a' is one word too many" tprestore -o vg/m a
+bad "'a' is one word too many" tprepair -i vg/m -o vg/n a
+bad "'' is not the path of a device" tpcheck ''
+bad "'' is not the name of a file" tpdump -o '' vg/m
+bad "there is no device to write to" tprestore
+bad "'' is not the path of a device" tprestore -o ''
+bad "'' is not the name of a file" tprestore -i '' -o vg/m
+bad "'x' is not the size of a log" tprestore --logsize x -o vg/m
+bad "there are no metadata to repair" tprepair -o vg/m
+bad "there is no device to write to" tprepair -i vg/m
+bad "'3m' is not the size of an extent" tprepair -s 3m -i vg/m -o vg/n
+bad "'3k' is not the size of a region" tprepair --region 3k -i vg/m -o vg/n
+bad "'8:vg/a' is not a tier" tprepair --tier 8:vg/a -i vg/m -o vg/n
+refused 5 "/no/such" tpcheck /no/such
+refused 5 "/no/such" tpdump /no/such
+refused 5 "/no/such" tprepair -i /no/such -o /no/such/other
+refused 5 "/no/such" tprestore -i /no/such -o /no/such/other
+refused 5 "neither a block device nor a file" tpcheck /dev/null
 
 # reports ---------------------------------------------------------------------------------------
 for report in tps tvs tes; do

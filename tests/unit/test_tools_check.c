@@ -108,6 +108,12 @@ static void super_flip_end(void) { flip(0, 8 * DM_TIER_BLOCK_BYTES - 1); }
 static void super_zero(void) { zero(0); }
 static void super_torn(void) { tear(DM_TIER_SUPER_BLOCK_1); }
 static void super_unreadable(void) { bad_block = DM_TIER_SUPER_BLOCK_1; }
+static void super_swapped(void) { swap(DM_TIER_SUPER_BLOCK_0, DM_TIER_SUPER_BLOCK_1); }
+static void super_copied(void)
+{
+	sample_read(&s, DM_TIER_SUPER_BLOCK_0, data);
+	sample_write(&s, DM_TIER_SUPER_BLOCK_1, data);
+}
 static void super_both(void) { super_flip_newest(); super_flip_older(); }
 
 static void change_super(u32 place, void (*change)(struct dm_tier_super *super))
@@ -324,8 +330,9 @@ static const struct damage {
 #define D(plant, kind)	{ #plant, plant, TIER_FOUND_##kind, false }
 #define N(plant, kind)	{ #plant, plant, TIER_FOUND_##kind, true }
 	D(super_flip_newest, SUPER), D(super_flip_older, SUPER), D(super_flip_end, SUPER),
-	D(super_zero, SUPER), D(super_torn, SUPER), D(super_unreadable, SUPER),
+	D(super_zero, SUPER), D(super_torn, SUPER), D(super_unreadable, UNREADABLE),
 	D(super_senseless, SUPER), D(super_low_seq, SUPER), D(super_both, NO_SUPER),
+	D(super_swapped, NO_SUPER), D(super_copied, SUPER),
 	D(super_uuid, SUPERS_DIFFER), D(super_log, SUPERS_DIFFER), D(super_extent, SUPERS_DIFFER),
 	D(super_same_version, SUPERS_DIFFER), D(super_newer, SUPERS_DIFFER),
 	D(super_high_seq, HOLE), D(super_ref_crc, HOLE), D(super_ref_position, HOLE),
