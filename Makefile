@@ -6,6 +6,7 @@
 #   make setup           install with apt what building and testing need (Debian 12 or later)
 #   make check           every quick test: unit, simulator, VM.    make check-unit / check-vm: a part
 #   make check-crash     power cuts: POINTS=n (200) SEED=s (1); seeds add up
+#   make check-mutations proves that it can fail (MUTATIONS="name ...": some)
 #   make modules         the module for the kernels of the test guests (KERNELS, default 6.1 and 6.12)
 #   make modules KDIR=/lib/modules/$(uname -r)/build     ... or for one tree of kernel headers
 #   make demo, bench     the demonstration; the benchmarks (BENCH=<name>)
@@ -252,7 +253,7 @@ endif
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: check check-unit check-vm check-crash check-debug check-matrix demo bench fuzz lint setup
+.PHONY: check check-unit check-vm check-crash check-mutations check-debug check-matrix demo bench fuzz lint setup
 UNIT_TESTS ?=
 unit_suites := $(unit_progs) $(unit_scripts)
 unit_selected := $(if $(UNIT_TESTS),$(foreach t,$(UNIT_TESTS),$(filter %/$(t) %/$(t).sh,$(unit_suites))),$(unit_suites))
@@ -278,6 +279,9 @@ POINTS ?= 200
 SEED ?= 1
 check-crash: tests modules
 	$(Q)tests/crash/run --points $(POINTS) --seed $(SEED)
+# The module with one rule broken at a time: each must be caught.
+check-mutations:
+	$(Q)tests/mutations/run $(MUTATIONS)
 # From nothing: installs what is missing first, so it depends on nothing that needs a compiler.
 demo:
 	$(Q)tests/setup.sh

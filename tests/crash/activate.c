@@ -109,7 +109,7 @@ static void answered(void *ctx, const struct nbd_request *request)
 {
 	struct session *s = ctx;
 
-	if (request->slice < NR_POOL_SLICES)
+	if (request->slice < NR_POOL_SLICES || request->type == NBD_READ)
 		disk_answered(&s->disk, request);
 }
 

@@ -45,7 +45,6 @@ void disk_request(struct disk *disk, struct nbd_request *request)
 
 	switch (request->type) {
 	case NBD_READ:
-		memcpy(request->data, at, request->bytes);
 		return;
 	case NBD_WRITE:
 		event.type = EVENT_WRITE;
@@ -76,5 +75,9 @@ void disk_answered(struct disk *disk, const struct nbd_request *request)
 		.type = EVENT_DONE, .slice = request->slice, .request = request->tag,
 	};
 
+	if (request->type == NBD_READ) {
+		memcpy(request->data, disk->image[request->slice] + request->offset, request->bytes);
+		return;
+	}
 	add_event(disk, &event, NULL);
 }

@@ -18,7 +18,7 @@ void disk_free(struct disk *disk);
 
 /* Does it and logs that it came; sets the request's tag. */
 void disk_request(struct disk *disk, struct nbd_request *request);
-/* Logs that it is answered. */
+/* Logs that it is answered. READ: gets what is there now, which is as good as what was there before. */
 void disk_answered(struct disk *disk, const struct nbd_request *request);
 
 #endif

@@ -32,7 +32,7 @@ struct slice {
 	uint64_t bytes;
 };
 
-/* 6, 8, 8 and 16 slots on three tiers: about a sixth of all is left free by the load. */
+/* 6, 8, 8 and 16 slots on three tiers: the load leaves few free, so that they are soon given out again. */
 static const struct slice slices[NR_SLICES] = {
 	{ "meta", 16 << 20 },
 	{ "a", 7 << 20 }, { "b0", 9 << 20 }, { "b1", 9 << 20 }, { "c", 17 << 20 },

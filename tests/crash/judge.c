@@ -45,7 +45,7 @@ static bool read_super(struct view *v)
 	int i, r;
 
 	for (i = 0; i < 2; i++) {
-		r = dm_tier_super_decode(block(v, places[i]), &super);
+		r = dm_tier_super_decode_at(block(v, places[i]), places[i], &super);
 		if (r == -EBADMSG)
 			continue;
 		if (r)

@@ -224,8 +224,7 @@ static void send_answer(const struct nbd_server *server, struct answer *answer)
 {
 	struct wire_reply reply = { .magic = htobe32(REPLY_MAGIC), .handle = answer->handle };
 
-	if (answer->request.type != NBD_READ)
-		server->answered(server->ctx, &answer->request);
+	server->answered(server->ctx, &answer->request);
 	if (answer->fd >= 0 && put(answer->fd, &reply, sizeof(reply)) &&
 	    answer->request.type == NBD_READ)
 		put(answer->fd, answer->request.data, answer->request.bytes);

@@ -24,7 +24,7 @@ struct nbd_request {
 struct nbd_server {
 	/* It is done when this returns; the answer is sent so many us later. */
 	uint64_t (*request)(void *ctx, struct nbd_request *request);
-	/* The answer is sent now; never for READ. */
+	/* The answer is sent now. */
 	void (*answered)(void *ctx, const struct nbd_request *request);
 	void *ctx;
 };

@@ -23,6 +23,7 @@
 
 struct worker {
 	pthread_t thread;
+	bool writes;
 	uint64_t random;
 	uint64_t *buffer;
 	aio_context_t aio;
@@ -30,6 +31,7 @@ struct worker {
 
 struct volume volumes[NR_VOLUMES];
 struct io_counts io_counts;
+bool after_crash;
 static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct worker workers[MAX_WORKERS];
 static unsigned int nr_workers;
@@ -135,6 +137,34 @@ static void write_something(struct worker *w, struct volume *v, bool fua)
 	atomic_fetch_add(fua ? &io_counts.fua : &io_counts.writes, 1);
 }
 
+/* Reads ----------------------------------------------------------------------------*/
+
+/* A sector is its own, or zeros. What a discard has left is seen only after a crash. */
+static void read_something(struct worker *w, struct volume *v)
+{
+	uint32_t first, count, i;
+
+	choose_range(w, v, &first, &count);
+	if (!take(v, first, count))
+		return;
+	if (pread(v->fd, w->buffer, count * SECTOR, (off_t)first * SECTOR) !=
+	    (ssize_t)(count * SECTOR))
+		err(1, "volume %u: read", v->id);
+	for (i = 0; i < count; i++) {
+		struct sector found = sector_look(w->buffer + i * SECTOR_WORDS);
+
+		if (found.kind == SECTOR_ZEROS ||
+		    (found.kind == SECTOR_DISCARDED && after_crash) ||
+		    (found.kind == SECTOR_DATA && found.life == v->life &&
+		     found.number == first + i))
+			continue;
+		errx(1, "FAIL volume life %#x sector %u: read kind %u, life %#x sector %u write %#x",
+		     v->life, first + i, found.kind, found.life, found.number, found.write);
+	}
+	give(v, first, count);
+	atomic_fetch_add(&io_counts.reads, 1);
+}
+
 /* Discards, flushes ------------------------------------------------------------------*/
 
 /* Whole regions, or an extent; with parts of regions before and behind, which must stay. */
@@ -183,7 +213,9 @@ static void do_something(struct worker *w, struct volume *v)
 {
 	uint32_t what = below(w, 100);
 
-	if (what < 62)
+	if (!w->writes || what < 5)
+		read_something(w, v);
+	else if (what < 62)
 		write_something(w, v, false);
 	else if (what < 84)
 		write_something(w, v, true);
@@ -209,12 +241,13 @@ static void *work(void *context)
 	return NULL;
 }
 
-void start_worker(uint64_t seed)
+void start_worker(uint64_t seed, bool writes)
 {
 	struct worker *w = &workers[nr_workers];
 
 	if (nr_workers == MAX_WORKERS)
 		errx(2, "too many workers");
+	w->writes = writes;
 	w->random = mix(seed * 64 + nr_workers);
 	w->buffer = aligned_alloc(4096, MAX_WRITE * SECTOR);
 	if (!w->buffer || syscall(SYS_io_setup, 1, &w->aio) ||

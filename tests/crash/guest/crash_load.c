@@ -29,7 +29,8 @@
 #include "record.h"
 #include "status.h"
 
-#define WORKERS		6u
+#define WRITERS		6u
+#define READERS		4u
 #define DRAIN_SECONDS	3
 
 /* What is said once a commit has made it durable. */
@@ -184,7 +185,7 @@ static void change_volume(void)
 {
 	struct volume *v = &volumes[below(3) ? NR_VOLUMES - 1 : NR_VOLUMES - 2];
 	bool may_go = v->id == NR_VOLUMES - 1;
-	uint32_t extents = may_go ? 2 + below(5) : 6 + below(4);
+	uint32_t extents = may_go ? 2 + below(6) : 9 + below(4);
 	struct timespec until;
 
 	/* Who has it may wait for space, which only we can make. */
@@ -362,7 +363,7 @@ static void begin(const char *journal)
 		if (volumes[i].life)
 			volume_up(&volumes[i]);
 		else if (i < NR_VOLUMES - 1)
-			create(&volumes[i], i ? 8 : 12);
+			create(&volumes[i], i ? 11 : 17);
 	}
 }
 
@@ -377,21 +378,22 @@ int main(int argc, char **argv)
 	if (argc != 5)
 		errx(2, "usage: crash_load [-k] RUN SEED SECONDS JOURNAL");
 	run = strtoul(argv[1], NULL, 10);
+	after_crash = run > 1;
 	seed = strtoull(argv[2], NULL, 10) * 256 + run;
 	rng.state = mix(seed);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	begin(argv[4]);
-	for (i = 0; i < WORKERS; i++)
-		start_worker(seed);
+	for (i = 0; i < WRITERS + READERS; i++)
+		start_worker(seed, i < WRITERS);
 	end = now_s() + strtoul(argv[3], NULL, 10);
 	while (now_s() < end) {
 		do_something();
 		usleep(1000 * below(20));
 	}
-	printf("writes=%" PRIu64 " fua=%" PRIu64 " discards=%" PRIu64 " flushes=%" PRIu64
+	printf("reads=%" PRIu64 " writes=%" PRIu64 " fua=%" PRIu64 " discards=%" PRIu64 " flushes=%" PRIu64
 	       " moves=%" PRIu64 " refused=%" PRIu64 " cancels=%" PRIu64 " checkpoints=%" PRIu64
 	       " commits=%" PRIu64 " lives=%" PRIu64 " resizes=%" PRIu64 " deletes=%" PRIu64
-	       " drains=%" PRIu64 "\n", io_counts.writes, io_counts.fua, io_counts.discards,
+	       " drains=%" PRIu64 "\n", io_counts.reads, io_counts.writes, io_counts.fua, io_counts.discards,
 	       io_counts.flushes, moves, refused, cancels, checkpoints, commits, lives, resizes,
 	       deletes, drains);
 	if (be_killed) {

@@ -36,14 +36,15 @@ struct volume {
 };
 
 extern struct volume volumes[NR_VOLUMES];
+extern bool after_crash;		/* set before the first worker starts */
 
 /* I/O of one thread until the program ends. */
-void start_worker(uint64_t seed);
+void start_worker(uint64_t seed, bool writes);
 /* Workers end; returns when they have. */
 void stop_workers(void);
 
 struct io_counts {
-	_Atomic uint64_t writes, fua, discards, flushes;
+	_Atomic uint64_t reads, writes, fua, discards, flushes;
 };
 extern struct io_counts io_counts;
 
