@@ -56,6 +56,8 @@ int main(int argc, char **argv)
 	const char *name = slash ? slash + 1 : argc ? argv[0] : "tierctl";
 	const struct cli_command *command = find_command(name, true);
 
+	if (!tier_have_standard_files())
+		return CLI_FAILED;
 	if (command)
 		return run(command, argc, argv);
 	if (argc < 2) {

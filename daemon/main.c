@@ -93,6 +93,8 @@ int main(int argc, char **argv)
 	bool check = false, debug = false;
 	int option;
 
+	if (!tier_have_standard_files())
+		return EXIT_FAILED;
 	while ((option = getopt_long(argc, argv, "c:Cfdh", options, NULL)) >= 0) {
 		switch (option) {
 		case 'c':
