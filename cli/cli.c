@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@
 
 #include "util.h"
 
-#define LOCK_FILE	"/run/lock/dm-tier.lock"
+/* Not in /run/lock, where everyone may make files: whoever has this one stops all commands. */
+#define LOCK_FILE	"/run/dm-tier.lock"
 #define MAX_OPTIONS	64
 
 enum { OPTION_VERSION = CLI_LONG_ONLY + 1000 };
@@ -246,16 +248,38 @@ const char *cli_reason(int error)
 		return "the pool's metadata cannot be written now";
 	case EPERM:
 	case EACCES:
-		return "permission denied: this needs root";
+		return geteuid() ? "permission denied: this needs root" : "permission denied";
 	default:
 		return strerror(-error);
 	}
 }
 
-bool cli_confirm(const struct cli *cli, const char *format, ...)
+/*
+ * Signals wait while a command changes something (LVM's do, too): half of a change
+ * helps nobody. They may come in at a question.
+ */
+static void hold_signals(int how)
+{
+	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGTSTP };
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < TIER_NR(signals); i++)
+		sigaddset(&set, signals[i]);
+	sigprocmask(how, &set, NULL);
+}
+
+static bool read_yes(void)
 {
 	char answer[16] = "";
+
+	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+bool cli_confirm(const struct cli *cli, const char *format, ...)
+{
 	va_list arguments;
+	bool is_yes;
 
 	if (cli->yes || cli->test)
 		return true;
@@ -268,10 +292,12 @@ bool cli_confirm(const struct cli *cli, const char *format, ...)
 		return false;
 	}
 	fputs(" [y/n]: ", stderr);
-	if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
-		return true;
-	fputs("  Nothing was done.\n", stderr);
-	return false;
+	hold_signals(SIG_UNBLOCK);
+	is_yes = read_yes();
+	hold_signals(SIG_BLOCK);
+	if (!is_yes)
+		fputs("  Nothing was done.\n", stderr);
+	return is_yes;
 }
 
 int cli_lock(const struct cli *cli)
@@ -281,14 +307,14 @@ int cli_lock(const struct cli *cli)
 
 	if (fd < 0)
 		return -errno;
-	if (!flock(fd, LOCK_EX | LOCK_NB))
-		return 0;
-	if (errno == EWOULDBLOCK) {
-		cli_detail(cli, "Waiting for another command to end.");
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		cli_warn(cli, "waiting for another command to end");
 		while (flock(fd, LOCK_EX))
 			if (errno != EINTR)
 				return -errno;
-		return 0;
 	}
-	return -errno;
+	hold_signals(SIG_BLOCK);
+	return 0;
 }

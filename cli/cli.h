@@ -103,8 +103,9 @@ __attribute__((format(printf, 2, 3)))
 bool cli_confirm(const struct cli *cli, const char *format, ...);
 
 /*
- * One changing command at a time on this machine: waits for the others. Held
- * until the process ends. 0 or -errno.
+ * One changing command at a time on this machine: waits for the others, and says
+ * so. Held until the process ends, and so are signals that would end it, but at
+ * a question. 0 or -errno.
  */
 int cli_lock(const struct cli *cli);
 
