@@ -5,7 +5,8 @@
  *
  * A new device: the kernel records it and gives its idx, it is labelled, and the
  * pool gets a table with it. Cut short in between, the record stays in state
- * `new`, which may be absent; the device is no member.
+ * `new`: it holds nothing and is in no table, until the next tpextend forgets it
+ * and records what it is given. If the pool refuses the table, all is taken back.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ struct request {
 	const char *name;
 	bool wipe_signatures;
 	struct cli_disk data[TIER_MAX_DEVICES];
+	uint32_t idx[TIER_MAX_DEVICES];		/* what the kernel gave */
 	size_t nr_data;
 };
 
@@ -78,11 +80,11 @@ static enum cli_exit read_table(struct cli *cli, const struct cli_pool *pool,
 	return CLI_OK;
 }
 
-/* After the pool's table the volumes' ones, so that their limits follow. */
-static enum cli_exit reload_all(struct cli *cli, const struct cli_system *system,
-				const struct cli_pool *pool, const struct tier_pool_table *table)
+/* After the pool's table, so that their limits follow. */
+static enum cli_exit reload_volumes(struct cli *cli, const struct cli_system *system,
+				    const struct cli_pool *pool)
 {
-	enum cli_exit code = cli_reload_pool(cli, pool, table);
+	enum cli_exit code = CLI_OK;
 
 	for (size_t i = 0; !code && i < system->nr_devices; i++) {
 		const struct tier_dm_device *device = &system->devices[i];
@@ -92,6 +94,14 @@ static enum cli_exit reload_all(struct cli *cli, const struct cli_system *system
 			code = cli_reload_volume(cli, pool, device, device->sectors);
 	}
 	return code;
+}
+
+/* What has come into use is so after a crash, too. */
+static enum cli_exit commit(struct cli *cli, const struct cli_pool *pool)
+{
+	return cli_tell(cli, pool, 0, TIER_MESSAGE_COMMIT, NULL,
+			"pool %s: its new devices and sizes are in use but not on disk yet",
+			pool->info.name);
 }
 
 /* Growing --------------------------------------------------------------------*/
@@ -161,74 +171,171 @@ static enum cli_exit grow(struct cli *cli, const struct cli_system *system,
 				  pool->info.name);
 	if (cli->test)
 		return CLI_OK;
-	code = read_table(cli, pool, &table);
-	return code ? code : reload_all(cli, system, pool, &table);
+	code = commit(cli, pool);
+	if (!code)
+		code = read_table(cli, pool, &table);
+	if (!code)
+		code = cli_reload_pool(cli, pool, &table);
+	return code ? code : reload_volumes(cli, system, pool);
 }
 
 /* Adding ---------------------------------------------------------------------*/
 
-static enum cli_exit check(struct cli *cli, const struct cli_pool *pool, struct request *request)
+/* Whether the disk is labelled as this device of the pool. */
+static bool is_labelled(const struct cli_disk *disk, const struct tier_device_info *device)
 {
-	enum cli_exit code = CLI_OK;
+	struct tier_format_identity identity;
+	char uuid[TIER_UUID_SIZE];
+
+	if (tier_format_identify(disk->probe.fd, &identity) || identity.kind != TIER_FORMAT_DATA)
+		return false;
+	tier_format_uuid(identity.device_uuid, uuid);
+	return !strcmp(uuid, device->uuid);
+}
+
+/* What a command that was cut short has written on it may go without a question. */
+static bool is_unfinished(const struct cli_pool *pool, const struct cli_disk *disk)
+{
+	for (size_t i = 0; i < pool->info.nr_devices; i++)
+		if (pool->info.devices[i].state == TIER_DEVICE_NEW &&
+		    is_labelled(disk, &pool->info.devices[i]))
+			return true;
+	return false;
+}
+
+static enum cli_exit check_disk(struct cli *cli, const struct cli_pool *pool,
+				struct request *request, size_t i)
+{
+	uint32_t pool_bytes = tier_probe_logical_bytes(pool->device.major, pool->device.minor);
+	struct cli_disk *disk = &request->data[i];
+	enum cli_exit code = cli_open_disk(cli, disk, request->data, i);
 	char size[CLI_SIZE_TEXT];
 
-	if (pool->info.nr_devices + request->nr_data > TIER_MAX_DEVICES)
+	if (code)
+		return code;
+	if (!tier_format_slots(disk->probe.bytes, pool->info.extent_sectors))
+		return cli_failed(cli, "Choose a larger device.",
+				  "%s is too small: it does not hold one extent of %s", disk->path,
+				  cli_size(pool->info.extent_sectors, size));
+	if (pool_bytes && disk->probe.logical_block_bytes > pool_bytes)
+		return cli_failed(cli, "Choose a device with smaller blocks.",
+				  "%s has logical blocks of %u bytes, pool %s of %u", disk->path,
+				  disk->probe.logical_block_bytes, pool->info.name, pool_bytes);
+	return CLI_OK;
+}
+
+static enum cli_exit check(struct cli *cli, const struct cli_pool *pool, struct request *request)
+{
+	size_t nr_devices = request->nr_data;
+	enum cli_exit code = CLI_OK;
+
+	for (size_t i = 0; i < pool->info.nr_devices; i++)
+		nr_devices += pool->info.devices[i].state != TIER_DEVICE_NEW;
+	if (nr_devices > TIER_MAX_DEVICES)
 		return cli_failed(cli, "Join devices with LVM first.",
 				  "pool %s would have more than %d devices", pool->info.name,
 				  TIER_MAX_DEVICES);
-	for (size_t i = 0; !code && i < request->nr_data; i++) {
-		code = cli_open_disk(cli, &request->data[i], request->data, i);
-		if (!code && !tier_format_slots(request->data[i].probe.bytes,
-						pool->info.extent_sectors))
-			code = cli_failed(cli, "Choose a larger device.",
-					  "%s is too small: it does not hold one extent of %s",
-					  request->data[i].path,
-					  cli_size(pool->info.extent_sectors, size));
-	}
 	for (size_t i = 0; !code && i < request->nr_data; i++)
-		code = cli_may_wipe(cli, &request->data[i], request->wipe_signatures);
+		code = check_disk(cli, pool, request, i);
+	for (size_t i = 0; !code && i < request->nr_data; i++)
+		if (!is_unfinished(pool, &request->data[i]))
+			code = cli_may_wipe(cli, &request->data[i], request->wipe_signatures);
 	return code;
 }
 
-/* Record and label; *table gets the device. A label that cannot be written takes the record back. */
-static enum cli_exit add_device(struct cli *cli, const struct cli_pool *pool, struct cli_disk *disk,
-				struct tier_pool_table *table)
+static enum cli_exit forget(struct cli *cli, const struct cli_pool *pool, uint32_t idx)
 {
-	char message[TIER_MESSAGE_SIZE], uuid[TIER_UUID_SIZE], cause[TIER_CAUSE_SIZE] = "";
-	uint64_t slots = tier_format_slots(disk->probe.bytes, pool->info.extent_sectors), idx = 0;
-	_cleanup_free_ char *answer = NULL;
-	struct tier_format_device device;
-	uuid_t pool_uuid;
-	enum cli_exit code;
+	char message[TIER_MESSAGE_SIZE];
 
-	cli_format_device(disk, &device);
-	tier_format_uuid(device.uuid, uuid);
+	return cli_tell(cli, pool,
+			tier_message_forget_device(idx, false, message, sizeof(message)), message,
+			NULL, "pool %s: device %u stays recorded", pool->info.name, idx);
+}
+
+static enum cli_exit forget_unfinished(struct cli *cli, const struct cli_pool *pool)
+{
+	enum cli_exit code = CLI_OK;
+
+	for (size_t i = 0; !code && i < pool->info.nr_devices; i++) {
+		const struct tier_device_info *device = &pool->info.devices[i];
+
+		if (device->state != TIER_DEVICE_NEW)
+			continue;
+		code = forget(cli, pool, device->idx);
+		if (!code)
+			cli_say(cli, "Forgot device %u (tier %u, UUID %s): it was never taken into use.",
+				device->idx, device->tier, device->uuid);
+	}
+	return code;
+}
+
+static enum cli_exit label(struct cli *cli, const struct cli_pool *pool,
+			   const struct cli_disk *disk, const struct tier_format_device *device,
+			   uint32_t idx)
+{
+	char cause[TIER_CAUSE_SIZE] = "";
+	enum cli_exit code;
+	uuid_t pool_uuid;
+
 	if (uuid_parse(pool->info.uuid, pool_uuid))
 		return cli_failed(cli, NULL, "pool %s: '%s' is no UUID", pool->info.name,
 				  pool->info.uuid);
 	code = cli_wipe_disk(cli, disk);
-	if (!code)
-		code = cli_tell(cli, pool,
-				tier_message_add_device(uuid, disk->tier, slots, message,
-							sizeof(message)),
-				message, &answer,
-				"pool %s cannot take %s (is its metadata device large enough?)",
-				pool->info.name, disk->path);
+	if (!code && tier_format_label(device, pool_uuid, idx, cause))
+		code = cli_failed(cli, "`dmesg` may say more.", "%s", cause);
+	return code;
+}
+
+/* Record and label; *table gets the device. A label that cannot be written takes the record back. */
+static enum cli_exit add_device(struct cli *cli, const struct cli_pool *pool,
+				const struct cli_disk *disk, struct tier_pool_table *table,
+				uint32_t *ret_idx)
+{
+	char message[TIER_MESSAGE_SIZE], uuid[TIER_UUID_SIZE];
+	uint64_t slots = tier_format_slots(disk->probe.bytes, pool->info.extent_sectors), idx = 0;
+	_cleanup_free_ char *answer = NULL;
+	struct tier_format_device device;
+	enum cli_exit code;
+
+	cli_format_device(disk, &device);
+	tier_format_uuid(device.uuid, uuid);
+	code = cli_tell(cli, pool,
+			tier_message_add_device(uuid, disk->tier, slots, message, sizeof(message)),
+			message, &answer,
+			"pool %s cannot take %s (is its metadata device large enough?)",
+			pool->info.name, disk->path);
 	if (code)
 		return code;
 	if (tier_answer_number(answer, &idx))
 		return cli_failed(cli, NULL, "pool %s: cannot take %s: %s", pool->info.name,
 				  disk->path, cli_reason(-EPROTO));
-	if (tier_format_label(&device, pool_uuid, (uint32_t)idx, cause)) {
-		cli_tell(cli, pool,
-			 tier_message_forget_device((uint32_t)idx, false, message, sizeof(message)),
-			 message, NULL, "pool %s: device %u stays recorded", pool->info.name,
-			 (uint32_t)idx);
-		return cli_failed(cli, "`dmesg` may say more.", "%s", cause);
+	code = label(cli, pool, disk, &device, (uint32_t)idx);
+	if (code) {
+		forget(cli, pool, (uint32_t)idx);
+		return code;
 	}
 	table->devices[table->nr_devices++] =
 		(struct tier_devno){ disk->probe.major, disk->probe.minor };
+	*ret_idx = (uint32_t)idx;
 	return CLI_OK;
+}
+
+/* The pool does not take them: neither it nor they know of each other then. */
+static void take_back(struct cli *cli, const struct cli_pool *pool, struct request *request,
+		      size_t nr_added)
+{
+	for (size_t i = 0; i < nr_added; i++) {
+		struct cli_disk *disk = &request->data[i];
+		char cause[TIER_CAUSE_SIZE] = "";
+		struct tier_format_device device;
+
+		if (forget(cli, pool, request->idx[i]) ||
+		    cli_open_disk(cli, disk, request->data, i))
+			continue;
+		cli_format_device(disk, &device);
+		if (tier_format_wipe(&device, cause))
+			cli_warn(cli, "%s keeps its label: %s", disk->path, cause);
+	}
 }
 
 /* Policies that name tiers have to name a new one, too. */
@@ -241,8 +348,7 @@ static enum cli_exit renew_placements(struct cli *cli, const char *pool_uuid)
 	if (!code)
 		code = cli_need_pool(cli, &system, pool_uuid, &pool);
 	for (size_t i = 0; !code && i < pool->info.nr_volumes; i++)
-		code = cli_apply_label(cli, pool, &pool->info.volumes[i],
-				       pool->info.volumes[i].label);
+		code = cli_renew_placement(cli, pool, &pool->info.volumes[i]);
 	return code;
 }
 
@@ -250,7 +356,7 @@ static enum cli_exit add(struct cli *cli, const struct cli_system *system,
 			 const struct cli_pool *pool, struct request *request)
 {
 	struct tier_pool_table table;
-	enum cli_exit code = check(cli, pool, request), reload_code;
+	enum cli_exit code = check(cli, pool, request), use_code;
 	size_t nr_added = 0;
 
 	if (code)
@@ -259,9 +365,12 @@ static enum cli_exit add(struct cli *cli, const struct cli_system *system,
 		cli_say(cli, "Would add %zu devices to pool %s.", request->nr_data, pool->info.name);
 		return CLI_OK;
 	}
-	code = read_table(cli, pool, &table);
+	code = forget_unfinished(cli, pool);
+	if (!code)
+		code = read_table(cli, pool, &table);
 	while (!code && nr_added < request->nr_data) {
-		code = add_device(cli, pool, &request->data[nr_added], &table);
+		code = add_device(cli, pool, &request->data[nr_added], &table,
+				  &request->idx[nr_added]);
 		nr_added += !code;
 	}
 	/* The kernel wants them for itself. */
@@ -269,13 +378,20 @@ static enum cli_exit add(struct cli *cli, const struct cli_system *system,
 	if (!nr_added)
 		return code;
 	/* What was added before one failed is a member: it comes into use. */
-	reload_code = reload_all(cli, system, pool, &table);
-	if (!reload_code)
-		reload_code = renew_placements(cli, pool->info.uuid);
-	for (size_t i = 0; !reload_code && i < nr_added; i++)
+	use_code = cli_reload_pool(cli, pool, &table);
+	if (use_code) {
+		take_back(cli, pool, request, nr_added);
+		return use_code;
+	}
+	use_code = commit(cli, pool);
+	if (!use_code)
+		use_code = reload_volumes(cli, system, pool);
+	if (!use_code)
+		use_code = renew_placements(cli, pool->info.uuid);
+	for (size_t i = 0; !use_code && i < nr_added; i++)
 		cli_say(cli, "%s is in tier %u of pool %s now.", request->data[i].path,
 			request->data[i].tier, pool->info.name);
-	return code ? code : reload_code;
+	return code ? code : use_code;
 }
 
 static enum cli_exit run(struct cli *cli)

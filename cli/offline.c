@@ -109,8 +109,13 @@ enum cli_exit cli_offline_table(struct cli *cli, const struct tier_scan_pool *po
 	table.metadata = (struct tier_devno){ pool->metadata->major, pool->metadata->minor };
 	for (size_t i = 0; i < pool->info.nr_devices; i++) {
 		const struct tier_scan_device *device = pool->members[i].device;
+		const enum tier_device_state state = pool->info.devices[i].state;
 
-		if (device && pool->info.devices[i].state != TIER_DEVICE_LOST)
+		/* It holds nothing yet: what is wrong with it must not keep the pool down. */
+		if (device && state == TIER_DEVICE_NEW)
+			cli_warn(cli, "%s was never taken into use: repeat `tpextend --tier %u:%s %s`",
+				 device->path, pool->info.devices[i].tier, device->path, name);
+		else if (device && state != TIER_DEVICE_LOST)
 			table.devices[table.nr_devices++] =
 				(struct tier_devno){ device->major, device->minor };
 	}

@@ -31,7 +31,8 @@ enum cli_exit cli_offline_pool(struct cli *cli, const struct cli_offline *offlin
 const char *cli_offline_name(const struct tier_scan_pool *pool, char ret_name[TIER_NAME_SIZE]);
 
 /*
- * The table of a pool with all devices that were found. Fails, and says which
+ * The table of a pool with all devices that were found, but those that are only
+ * recorded (state new). Fails, and says which
  * devices are missing, doubled or too many, unless `partial` allows missing ones.
  */
 enum cli_exit cli_offline_table(struct cli *cli, const struct tier_scan_pool *pool, bool partial,

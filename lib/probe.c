@@ -123,6 +123,14 @@ static int explain_busy(const char *path, const struct stat *st, char *cause)
 			  "%s is in use: by a program, or one of its partitions is", path);
 }
 
+uint32_t tier_probe_logical_bytes(uint32_t major, uint32_t minor)
+{
+	char text[32];
+
+	read_sysfs(major, minor, "queue/logical_block_size", text, sizeof(text));
+	return (uint32_t)strtoul(text, NULL, 10);
+}
+
 int tier_probe_size(int fd, uint64_t *ret_bytes)
 {
 	struct stat st;

@@ -34,6 +34,9 @@ int tier_probe_open(const char *path, struct tier_probe_device *ret_device, char
 int tier_probe_open_file(const char *path, bool write, struct tier_probe_device *ret_device,
 			 char *ret_cause);
 
+/* Logical blocks of a block device; 0: it is not there. */
+uint32_t tier_probe_logical_bytes(uint32_t major, uint32_t minor);
+
 /* Size of a block device or of a file (an image of one). */
 int tier_probe_size(int fd, uint64_t *ret_bytes);
 
