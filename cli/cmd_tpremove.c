@@ -45,6 +45,27 @@ static void find_disks(const struct cli_offline *offline, const struct tier_scan
 	}
 }
 
+/* Which of two is the pool's nobody can tell: a clone or a snapshot is not to lose its label with it. */
+static enum cli_exit need_no_copies(struct cli *cli, const struct cli_offline *offline,
+				    const struct tier_scan_pool *pool, const char *name)
+{
+	for (size_t i = 0; i < offline->scan.nr_devices; i++) {
+		const struct tier_scan_device *a = &offline->scan.devices[i];
+
+		if (memcmp(a->identity.pool_uuid, pool->uuid, sizeof(pool->uuid)))
+			continue;
+		for (size_t j = i + 1; j < offline->scan.nr_devices; j++) {
+			const struct tier_scan_device *b = &offline->scan.devices[j];
+
+			if (tier_scan_is_same(&a->identity, &b->identity))
+				return cli_failed(cli, "Take the copy away: detach it, or `wipefs` it.",
+						  "pool %s: %s and %s are copies of each other",
+						  name, a->path, b->path);
+		}
+	}
+	return CLI_OK;
+}
+
 static enum cli_exit wipe(struct cli *cli, const char *name, struct disks *disks)
 {
 	char cause[TIER_CAUSE_SIZE] = "";
@@ -102,8 +123,9 @@ static enum cli_exit remove_pool(struct cli *cli, const struct cli_system *syste
 		return code;
 	cli_offline_name(pool, name);
 	find_disks(offline, pool, &disks);
-	if (pool->error && !pool->metadata && pool->error != -ENOENT)
-		return cli_failed(cli, "Take the copies away.", "pool %s: %s", name, pool->cause);
+	code = need_no_copies(cli, offline, pool, name);
+	if (code)
+		return code;
 	code = may_remove(cli, name, active ? &active->info : pool->error ? &none : &pool->info,
 			  &disks);
 	if (code)

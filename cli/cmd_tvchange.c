@@ -151,6 +151,21 @@ static enum cli_exit change_activation(struct cli *cli, const struct cli_system 
 			cli_activate_volume(cli, pool, volume);
 }
 
+/* Nothing uses a volume that is to go. */
+static enum cli_exit check_activation(struct cli *cli, const struct cli_system *system,
+				      const struct cli_pool *pool,
+				      const struct tier_volume_info *volume, char activate)
+{
+	const struct tier_dm_device *device = cli_volume_device(system, pool, volume->id);
+	char what[2 * TIER_NAME_SIZE + 16], name[TIER_NAME_SIZE];
+
+	if (activate != 'n' || !device)
+		return CLI_OK;
+	snprintf(what, sizeof(what), "volume %s/%s", pool->info.name,
+		 cli_volume_name(volume, name));
+	return cli_need_unused(cli, device, what);
+}
+
 /* All words are checked before the first one is changed. */
 static enum cli_exit change(struct cli *cli, const struct cli_system *system,
 			    const struct request *request, const char *word, bool only_check)
@@ -161,6 +176,8 @@ static enum cli_exit change(struct cli *cli, const struct cli_system *system,
 
 	if (!code && request->has_policy)
 		code = cli_need_writable(cli, pool);
+	if (!code && only_check)
+		code = check_activation(cli, system, pool, volume, request->activate);
 	if (code || only_check)
 		return code;
 	if (request->has_policy)

@@ -217,8 +217,9 @@ static bool is_held_by(const struct tree *tree, const char *below, const char *a
 	return false;
 }
 
-/* The same member of the same pool; metadata has no device_uuid. */
-static bool is_same(const struct tier_format_identity *a, const struct tier_format_identity *b)
+/* Metadata has no device_uuid. */
+bool tier_scan_is_same(const struct tier_format_identity *a,
+		       const struct tier_format_identity *b)
 {
 	return a->kind == b->kind && !memcmp(a->pool_uuid, b->pool_uuid, 16) &&
 	       !memcmp(a->device_uuid, b->device_uuid, 16);
@@ -234,7 +235,8 @@ static void drop_lower_ones(const struct tree *tree, struct tier_scan *scan)
 		/* Places before i may have other devices by now, but no topmost one is gone. */
 		for (size_t j = 0; j < scan->nr_devices && !lower; j++)
 			lower = j != i &&
-				is_same(&scan->devices[i].identity, &scan->devices[j].identity) &&
+				tier_scan_is_same(&scan->devices[i].identity,
+						  &scan->devices[j].identity) &&
 				is_held_by(tree, scan->devices[i].kernel_name,
 					   scan->devices[j].kernel_name, 0);
 		if (!lower)

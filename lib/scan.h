@@ -56,6 +56,10 @@ const char *tier_scan_obstacle(const char *sysfs, const char *name);
 /* For the cleanup attribute too. */
 void tier_scan_clear(struct tier_scan *scan);
 
+/* Whether two devices claim to be the same member of the same pool. */
+bool tier_scan_is_same(const struct tier_format_identity *a,
+		       const struct tier_format_identity *b);
+
 /* A device that the pool's metadata names. */
 struct tier_scan_member {
 	const struct tier_scan_device *device;	/* NULL: missing */
