@@ -372,6 +372,13 @@ static int activate(const struct tier_dm_table_line *line, const char *devno, ch
 
 	if (r)
 		return r;
+	/*
+	 * The old table is suspended without flushing what is above: writes that wait for
+	 * space wait on with the new one, instead of failing, and a filesystem that is
+	 * full of them is not waited for.
+	 */
+	if (!dm_task_no_flush(task) || !dm_task_skip_lockfs(task))
+		return -EIO;
 	if (ret_cause && tier_kmsg_open(&kmsg))
 		kmsg = -1;
 	r = task_run_udev(task, line->is_private);

@@ -67,7 +67,7 @@ cut_short() {
 		fail "$command, killed before some steps; then $repeat" "$bad"
 	fi
 }
-new="tvcreate -q -V 64m -n v p" gone="exec 9<&-; tvremove -q -y p/v" hold="exec 9</dev/mapper/p-v"
+new="tvcreate -q -V 64m -n v p" gone="exec 9<&-; tvremove -q -y p/v 2>/dev/null" hold="exec 9</dev/mapper/p-v"
 
 # Killed and repeated ----------------------------------------------------------------------------
 check "a pool" "${pool[@]}"
@@ -81,7 +81,7 @@ cut_short true "tvcreate -V 64m -n v --policy lowest p" "tvchange -ay p/v; colum
 cut_short "$new; tvchange -q -an p/v" "tvchange -ay p/v" "tvremove -y p/v; devices" ' p [^ N]+$' true
 cut_short "$new; $hold" "tvextend -L 128m p/v" "tvextend -L 128m p/v; sectors p-v" 'is 128.00m now. 262144$' "$gone"
 cut_short "$new; $hold" "tvrename p/v w" "tvrename p/v w; devices; column tvs -o vol_name p" \
-	"(is called w now.|no volume .v.*) p [^ N]+ p-w [^ N]+ w$" "exec 9<&-; tvremove -q -y p/w"
+	"(is called w now.|no volume .v.*) p [^ N]+ p-w [^ N]+ w$" "exec 9<&-; tvremove -q -y p/w 2>/dev/null"
 
 # The others that finish it
 $new
@@ -117,8 +117,16 @@ tpchange -q -an p
 exits 0 "was never taken into use" tpchange -ay p
 check_equal "... which does not keep the pool down" "online new" "$(column tps --devices -o dev_state p)"
 dmsetup remove blocker
+# While writes wait for space, of which there is none
+tvcreate -q -V 256m -n full p
+dd if=/dev/zero of=/dev/mapper/p-full bs=1M count=256 oflag=direct conv=nocreat 2>/run/dd &
+writer=$!
+check "a pool is full" wait_for 60 bash -c '[ "$(tps --noheadings -o pool_mode p | xargs)" = out_of_space ]'
+check "tvextend of a volume whose writes wait" tvextend -L +16m p/full
+check "... they wait on" kill -0 $writer
 exits 0 "is in tier 1 of pool p now" tpextend --tier "1:$t1" p
 check_equal "... and the command can be repeated" "online online" "$(column tps --devices -o dev_state p)"
+check "... what waited for space has got it" wait $writer
 
 # What a scan would not find again ---------------------------------------------------------------
 tvcreate -q -V 64m -n v p
@@ -130,6 +138,17 @@ dmsetup create over --table "0 65536 linear /dev/mapper/p-v 0"
 exits 5 "/dev/mapper/over is built on a volume of dm-tier" tpextend -y p --tier 1:mapper/over
 dmsetup remove over
 check_equal "... and nothing was written" "$before" "$(md5sum </dev/mapper/p-v)"
+
+# All are looked at first ------------------------------------------------------------------------
+tvcreate -q -V 16m -n a p
+eval "$hold"
+exits 5 "volume p/v is in use" tvchange -an --policy highest p/a p/v
+check_equal "... and nothing was done to the others" "active auto" "$(column tvs -o vol_state,vol_policy p/a)"
+exec 9<&-
+dd if="$meta" of="$(disk k4)" bs=1M conv=fsync status=none
+exits 5 "are copies of each other" tpremove -y p
+check_equal "... and both are as they were" "0 active" "$(cmp -n 4096 "$meta" "$(disk k4)"; echo "$? $(column tps -o pool_state p)")"
+dd if=/dev/zero of="$(disk k4)" bs=1M count=2 conv=fsync status=none
 
 # Locks and signals ------------------------------------------------------------------------------
 chmod 1777 /run/lock
