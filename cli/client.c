@@ -56,7 +56,8 @@ void client_close(struct client **client)
 }
 
 /* Why a call failed: tierd's sentence as it is, the rest in ours. */
-static enum cli_exit say_why(struct cli *cli, const sd_bus_error *error, int r)
+static enum cli_exit say_why(struct cli *cli, const char *interface, const sd_bus_error *error,
+			     int r)
 {
 	if (sd_bus_error_has_name(error, SD_BUS_ERROR_SERVICE_UNKNOWN) ||
 	    sd_bus_error_has_name(error, SD_BUS_ERROR_NAME_HAS_NO_OWNER))
@@ -67,7 +68,8 @@ static enum cli_exit say_why(struct cli *cli, const sd_bus_error *error, int r)
 	    sd_bus_error_has_name(error, SD_BUS_ERROR_TIMEOUT))
 		return cli_failed(cli, "`journalctl -u tierd` shows what it does.",
 				  "tierd does not answer");
-	if (sd_bus_error_has_name(error, SD_BUS_ERROR_INVALID_ARGS) && error->message)
+	if (sd_bus_error_has_name(error, SD_BUS_ERROR_INVALID_ARGS) && error->message &&
+	    !strcmp(interface, INTERFACE))
 		return cli_bad_line(cli, "The option -h shows how it is used.", "%s", error->message);
 	if (error->message)
 		return cli_failed(cli, NULL, "%s", error->message);
@@ -93,7 +95,7 @@ static enum cli_exit call(struct cli *cli, struct client *client, const char *in
 	}
 	if (r >= 0)
 		r = sd_bus_call(client->bus, message, 0, &error, ret_reply);
-	return r < 0 ? say_why(cli, &error, r) : CLI_OK;
+	return r < 0 ? say_why(cli, interface, &error, r) : CLI_OK;
 }
 
 enum cli_exit client_relocate(struct cli *cli, struct client *client, const char *target,

@@ -243,7 +243,7 @@ static int property_config_file(sd_bus *sd, const char *path, const char *interf
 {
 	struct bus *bus = userdata;
 
-	return sd_bus_message_append(reply, "s", tierd_config(bus->host.tierd)->path);
+	return bus_append_text(reply, tierd_config(bus->host.tierd)->path);
 }
 
 static int property_config_error(sd_bus *sd, const char *path, const char *interface,

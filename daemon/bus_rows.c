@@ -5,8 +5,11 @@
  */
 #include "bus_rows.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
+#include "text.h"
 #include "tierd.h"
 #include "util.h"
 
@@ -46,6 +49,16 @@ static const struct field volume_fields[] = {
 	VOLUME('t', size_bytes), VOLUME('t', allocated_bytes), VOLUME('d', heat),
 };
 
+int bus_append_text(sd_bus_message *reply, const char *text)
+{
+	_cleanup_free_ char *clean = strdup(text ? text : "");
+
+	if (!clean)
+		return -ENOMEM;
+	tier_text_clean(clean);
+	return sd_bus_message_append_basic(reply, 's', clean);
+}
+
 static int append_value(sd_bus_message *reply, char type, const void *value)
 {
 	const char contents[2] = { type == 'S' ? 's' : type, '\0' };
@@ -56,10 +69,10 @@ static int append_value(sd_bus_message *reply, char type, const void *value)
 		return r;
 	switch (type) {
 	case 'S':
-		r = sd_bus_message_append_basic(reply, 's', value);
+		r = bus_append_text(reply, value);
 		break;
 	case 's':
-		r = sd_bus_message_append_basic(reply, 's', *(const char *const *)value);
+		r = bus_append_text(reply, *(const char *const *)value);
 		break;
 	case 'b':
 		flag = *(const bool *)value;

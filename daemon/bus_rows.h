@@ -12,4 +12,7 @@ int bus_append_pools(sd_bus_message *reply, const struct tierd *tierd);
 int bus_append_tiers(sd_bus_message *reply, const struct tierd *tierd);
 int bus_append_volumes(sd_bus_message *reply, const struct tierd *tierd);
 
+/* Append a string that others may have made: it has to be UTF-8. NULL is "". */
+int bus_append_text(sd_bus_message *reply, const char *text);
+
 #endif

@@ -9,6 +9,7 @@
 
 #include "config.h"
 #include "plan.h"
+#include "text.h"
 #include "util.h"
 
 #define NS_PER_S	INT64_C(1000000000)
@@ -100,7 +101,7 @@ static int read_file(const char *path, char **ret_text, size_t *ret_size)
 	return 0;
 }
 
-int config_load(const char *path, struct config **ret_config, struct config_error *ret_error)
+static int load(const char *path, struct config **ret_config, struct config_error *ret_error)
 {
 	_cleanup_free_ char *text = NULL;
 	const char *what;
@@ -120,6 +121,16 @@ int config_load(const char *path, struct config **ret_config, struct config_erro
 		return r;
 	}
 	return config_parse(path, text, ret_config, ret_error);
+}
+
+int config_load(const char *path, struct config **ret_config, struct config_error *ret_error)
+{
+	int r = load(path, ret_config, ret_error);
+
+	/* It quotes the file, cut where it gets too long, and goes to terminals and the bus. */
+	if (r)
+		tier_text_clean(ret_error->text);
+	return r;
 }
 
 const struct config_settings *config_for_pool(const struct config *config, const char *pool)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Percent-encoding, over kernel/dm-tier-args.c. Pure. */
+/* Percent-encoding, over kernel/dm-tier-args.c, and cleaning. Pure. */
 #include "dm-tier-args.h"
 
 #include "backend.h"
@@ -31,4 +31,36 @@ int tier_text_decode(const char *word, char *ret_text)
 	memcpy(ret_text, text, bytes);
 	ret_text[bytes] = '\0';
 	return 0;
+}
+
+/* Bytes of the character that begins here, 0: it is none, or one of those that never are. */
+static size_t character(const unsigned char *text)
+{
+	/* The lowest number that needs as many bytes. */
+	static const unsigned int lowest[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t bytes = *text < 0x80 ? 1 : *text >> 5 == 6 ? 2 : *text >> 4 == 14 ? 3 :
+		       *text >> 3 == 30 ? 4 : 0;
+	unsigned int code = *text & (0x7f >> (bytes == 1 ? 0 : bytes));
+
+	for (size_t i = 1; i < bytes; i++) {
+		if (text[i] >> 6 != 2)
+			return 0;
+		code = code << 6 | (text[i] & 0x3f);
+	}
+	if (!bytes || code < lowest[bytes] || code > 0x10ffff || code < ' ' ||
+	    (code >= 0x7f && code < 0xa0) || (code >= 0xd800 && code < 0xe000) ||
+	    (code >= 0xfdd0 && code < 0xfdf0) || (code & 0xfffe) == 0xfffe)
+		return 0;
+	return bytes;
+}
+
+void tier_text_clean(char *text)
+{
+	while (*text) {
+		size_t bytes = character((const unsigned char *)text);
+
+		if (!bytes)
+			*text = '?';
+		text += bytes ? bytes : 1;
+	}
 }

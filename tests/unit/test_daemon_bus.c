@@ -167,7 +167,7 @@ static void serve(void)
 		.config_error = server_config_error, .lost_name = server_lost_name, .ctx = &server,
 	};
 
-	if (config_new("/etc/tierd.conf", &setup.config) || tierd_new(&setup, &server.tierd))
+	if (config_new("/etc/\xe4.conf", &setup.config) || tierd_new(&setup, &server.tierd))
 		_exit(7);
 	make_pool(&server);
 	if (sd_event_default(&server.event) < 0)
@@ -361,7 +361,7 @@ static void test_properties(void **state)
 	free(text);
 	assert_true(sd_bus_get_property_string(client, BUS_NAME, BUS_PATH, BUS_INTERFACE, "ConfigFile",
 					       NULL, &text) >= 0);
-	assert_string_equal(text, "/etc/tierd.conf");
+	assert_string_equal(text, "/etc/?.conf");
 	free(text);
 	assert_true(sd_bus_get_property_string(client, BUS_NAME, BUS_PATH, BUS_INTERFACE,
 					       "ConfigError", NULL, &text) >= 0);

@@ -260,6 +260,10 @@ static void test_files(void **state)
 	snprintf(expected, sizeof(expected),
 		 "%s:2: \"mode\" must be \"relocate\" or \"measure\", in quotes", path);
 	assert_string_equal(error.text, expected);
+	assert_int_equal(pwrite(fd, "\nmode\x1b=\xe4", 8, 0), 8);
+	assert_int_equal(config_load(path, &config, &error), -EINVAL);
+	snprintf(expected, sizeof(expected), "%s:2: syntax error: mode?=?1;", path);
+	assert_string_equal(error.text, expected);
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(config_load(path, &config, &error), 0);
 	assert_string_equal(config->path, path);

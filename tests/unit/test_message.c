@@ -109,12 +109,41 @@ static void test_text(void **state)
 	}
 }
 
+static void test_clean(void **state)
+{
+	static const struct {
+		const char *text, *clean;
+	} texts[] = {
+		{ "", "" },
+		{ "plain ~ text", "plain ~ text" },
+		{ "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x90\xa7", "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x90\xa7" },
+		{ "m\xe4", "m?" },			/* Latin-1 */
+		{ "a\xe2\x82", "a??" },			/* cut */
+		{ "\xe2(\x82", "?(?" },
+		{ "\x1b[31m\tb\n\x7f", "?[31m?b??" },	/* a terminal's colours */
+		{ "\xc2\x9b", "??" },			/* and in one character */
+		{ "\xc0\xaf \xe0\x80\xaf \xf0\x80\x80\xaf", "?? ??? ????" },	/* too long */
+		{ "\xed\xa0\x80", "???" },		/* half of a pair */
+		{ "\xf4\x90\x80\x80 \xff\xfe", "???? ??" },	/* beyond the last one */
+		{ "\xef\xbf\xbe \xef\xb7\x90", "??? ???" },	/* never characters */
+	};
+
+	for (size_t i = 0; i < TIER_NR(texts); i++) {
+		char text[40];
+
+		strcpy(text, texts[i].text);
+		tier_text_clean(text);
+		assert_string_equal(text, texts[i].clean);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_grammar),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_clean),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
