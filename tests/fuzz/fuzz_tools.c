@@ -56,7 +56,9 @@ static struct disk {
 	u64 bytes;
 } disks[2];
 
-static struct disk *disk_of(int fd)
+/* Not static: a fortified <unistd.h> makes pread() and pwrite() inline functions. */
+struct disk *disk_of(int fd);
+struct disk *disk_of(int fd)
 {
 	MUST(fd == SPOILED || fd == WRITTEN);
 	return &disks[fd - SPOILED];
