@@ -150,6 +150,14 @@ static int after(struct repair *r, const struct dm_tier_record *rec, u64 stamp)
 	return 0;
 }
 
+/* Of this commit not all is known. */
+static void note_gap(struct repair *r, u64 commit)
+{
+	if (!r->first_hole || commit < r->first_hole)
+		r->first_hole = commit;
+	r->last_hole = max(r->last_hole, commit);
+}
+
 /* The records up to one that cannot be. */
 static int apply_block(struct repair *r, const void *block, u64 stamp, u64 number)
 {
@@ -165,6 +173,7 @@ static int apply_block(struct repair *r, const void *block, u64 stamp, u64 numbe
 			ret = dm_tier_image_apply(r->content->image, &rec);
 		if (ret == -EBADMSG) {
 			repair_say(r, LOST, true, "a record in block %llu, which cannot be", number);
+			note_gap(r, stamp);
 			continue;
 		}
 		if (!ret && !skip)
@@ -174,6 +183,7 @@ static int apply_block(struct repair *r, const void *block, u64 stamp, u64 numbe
 	}
 	if (ret == -EBADMSG) {
 		repair_say(r, LOST, true, "what follows a record in block %llu that cannot be", number);
+		note_gap(r, stamp);
 		return 0;
 	}
 	return ret;

@@ -127,6 +127,11 @@ static int add_device(struct repair *r, const struct tier_repair_device *given)
 				   uuid, given->idx);
 		return 0;
 	}
+	if (!r->is_incomplete && !r->first_hole) {
+		repair_say(r, DOUBT, true, "the device %s that was given is not of the pool any more: no record is missing",
+			   uuid);
+		return 0;
+	}
 	rec.device.idx = given->idx;
 	rec.device.tier = given->tier;
 	rec.device.slots = tier_format_slots(given->bytes, r->content->super.extent_sectors);
@@ -135,6 +140,16 @@ static int add_device(struct repair *r, const struct tier_repair_device *given)
 	repair_say(r, MENDED, true, "device %u has a record again: tier %u, %u slots, from its label and size",
 		   given->idx, given->tier, rec.device.slots);
 	return dm_tier_image_apply(r->content->image, &rec);
+}
+
+/* A slot of a volume that there is, within its size. */
+static bool is_live(const struct repair *r, const struct dm_tier_image_slot *slot)
+{
+	const struct dm_tier_image *image = r->content->image;
+	const int id = slot->generation ?
+		       dm_tier_image_find_generation(image, slot->generation) : -ENOENT;
+
+	return id >= 0 && slot->extent < image->volume[id]->volume.extents;
 }
 
 /* Slots in use beyond its end show that it has grown, if that may have been lost. */
@@ -151,7 +166,7 @@ static void resolve_range(struct repair *r, u32 d)
 			device->slots = s + 1;
 			continue;
 		}
-		if (device->slot[s].generation)
+		if (is_live(r, &device->slot[s]))
 			repair_say(r, LOST, true, "extent %u of the volume of generation %llu: its slot %u of device %u is not there",
 				   device->slot[s].extent, (u64)device->slot[s].generation, s, d);
 		free_slot(r, d, s, false);
@@ -167,7 +182,7 @@ static void drop_strange(struct repair *r, u32 d)
 	u64 lost = 0;
 
 	for (u32 s = 0; s < device->nr_slot; s++) {
-		lost += device->slot[s].generation != 0;
+		lost += is_live(r, &device->slot[s]);
 		free_slot(r, d, s, false);
 	}
 	if (lost)
@@ -221,13 +236,26 @@ static bool is_dead(const struct repair *r, u64 generation)
 	return false;
 }
 
-/* Made of the pool's, as there is no other: a generation is never used twice. */
-static void made_up_uuid(const struct repair *r, u64 generation, u8 *uuid)
+static bool is_taken(const struct dm_tier_image *image, const u8 *uuid)
 {
+	for (u32 id = 0; id < DM_TIER_MAX_VOLUMES; id++)
+		if (image->volume[id] && !memcmp(image->volume[id]->volume.uuid, uuid, 16))
+			return true;
+	return false;
+}
+
+/* Made of the pool's, as there is no other; a generation is never used twice. */
+static void make_up_uuid(const struct repair *r, u64 generation, u8 *ret_uuid)
+{
+	u8 uuid[16];
+
 	memcpy(uuid, r->content->super.uuid, 16);
 	for (u32 i = 0; i < 8; i++)
 		uuid[8 + i] ^= generation >> 8 * i;
 	uuid[0] ^= 0xff;
+	for (u32 i = 0; is_taken(r->content->image, uuid); i++)
+		memcpy(uuid + 4, &i, sizeof(i));
+	memcpy(ret_uuid, uuid, 16);
 }
 
 static int make_volume(struct repair *r, u64 generation, u32 extents)
@@ -242,7 +270,7 @@ static int make_volume(struct repair *r, u64 generation, u32 extents)
 	rec.volume.id = id;
 	rec.volume.generation = generation;
 	rec.volume.extents = extents;
-	made_up_uuid(r, generation, rec.volume.uuid);
+	make_up_uuid(r, generation, rec.volume.uuid);
 	rec.volume.label_bytes = snprintf(rec.volume.label, sizeof(rec.volume.label),
 					  "name=recovered-%llu", generation);
 	repair_say(r, MENDED, true, "the record of a volume is lost, its extents are not: volume %u (recovered-%llu), at least %u extents",
@@ -322,7 +350,7 @@ static void resolve_volume_twins(struct repair *r, u32 id, u32 other)
 	}
 	if (memcmp(a->volume.uuid, b->volume.uuid, 16))
 		return;
-	made_up_uuid(r, b->volume.generation, b->volume.uuid);
+	make_up_uuid(r, b->volume.generation, b->volume.uuid);
 	repair_say(r, MENDED, true, "volume %u has a new UUID: it had that of volume %u", id, other);
 }
 

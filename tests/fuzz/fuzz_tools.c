@@ -331,6 +331,8 @@ static int parse(const char *text, size_t size, struct tier_content **ret_conten
 
 	MUST(from);
 	r = tier_content_parse(from, "text", ret_content, cause);
+	if (getenv("FUZZ_VERBOSE"))
+		fprintf(stderr, "%s\n%s\n", text, cause);
 	MUST(!r == !*cause);
 	fclose(from);
 	return r;
@@ -406,12 +408,16 @@ static void check_repair(bool is_sound, bool thorough)
 	char cause[TIER_CAUSE_SIZE] = "", *text, *expected;
 	int r = tier_repair(SPOILED, &options, &findings, &repaired, cause);
 
+	for (size_t i = 0; getenv("FUZZ_VERBOSE") && i < findings.nr; i++)
+		fprintf(stderr, "%s\n", findings.list[i].text);
 	MUST(!r == !*cause);
 	MUST(!is_sound || (!r && loaded));
 	if (!r) {
 		text = print(repaired);
 		if (is_sound) {
 			expected = print(loaded);
+			if (getenv("FUZZ_VERBOSE"))
+				fprintf(stderr, "loaded:\n%srepaired:\n%s", expected, text);
 			MUST(!strcmp(text, expected));
 			free(expected);
 		}
