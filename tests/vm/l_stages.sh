@@ -115,13 +115,13 @@ after_force_pool() { dmsetup remove --retry v0 && dmsetup remove --retry tp && p
 act_remove_pool() { dmsetup remove tp; }
 act_unload() { rmmod dm-tier; }
 act_delete_live() { msg delete_volume 0; }
-act_shrink_live() { msg resize_volume 0 $((8 * extent_sectors)); }
-act_grow() { msg resize_volume 0 $((32 * extent_sectors)) && msg resize_volume 0 $((16 * extent_sectors)); }
+act_shrink_live() { msg resize_volume 0 $((8 * mib)); }
+act_grow() { msg resize_volume 0 $((32 * mib)) && msg resize_volume 0 $((16 * mib)); }
 act_forget() { msg forget_device 1; }
 act_drain() { msg set_device 1 draining && msg set_device 1 online; }
 act_cancel() { msg cancel 0 "$1"; }
 act_cancel_all() { msg cancel_all; }
-act_create_delete() { msg create_volume 9 "$extent_sectors" "$(volume_uuid 9)" && msg delete_volume 9; }
+act_create_delete() { msg create_volume 9 "$mib" "$(volume_uuid 9)" && msg delete_volume 9; }
 act_commit() { msg commit; }
 act_checkpoint() { msg checkpoint; }
 act_flush() { python3 -c 'import os; os.fsync(os.open("/dev/mapper/v0", os.O_RDWR))'; }
@@ -173,7 +173,7 @@ home() {	# every extent on device 0
 }
 
 # The action gets half a second to get as far as it can while the move is held; it may well wait for the move.
-given_time() { [ ! -e "/proc/${background_pid[action]}/exe" ] || [ "$((tries += 1))" -gt 4 ]; }
+given_time() { not_running action || [ $((tries += 1)) -gt 4 ]; }
 
 run_one() { # STAGE ACTION
 	local what="$2 while a move is held in $1" extent code tries=0 since
