@@ -139,6 +139,7 @@ extern const struct cli_command cmd_tpcheck, cmd_tpdump, cmd_tprestore, cmd_tpre
 extern const struct cli_command cmd_tvcreate, cmd_tvextend, cmd_tvchange, cmd_tvremove;
 extern const struct cli_command cmd_tvrename, cmd_tvs, cmd_tes;
 extern const struct cli_command cmd_relocate, cmd_plan, cmd_status, cmd_pause, cmd_resume;
-extern const struct cli_command cmd_abort, cmd_reload, cmd_heatmap;
+extern const struct cli_command cmd_abort, cmd_reload, cmd_heatmap,
+	cmd_identify;
 
 #endif

@@ -16,7 +16,7 @@ static const struct cli_command *const commands[] = {
 	&cmd_tvcreate, &cmd_tvextend, &cmd_tvchange, &cmd_tvremove, &cmd_tvrename, &cmd_tvs,
 	&cmd_tes,
 	&cmd_relocate, &cmd_plan, &cmd_status, &cmd_pause, &cmd_resume, &cmd_abort, &cmd_reload,
-	&cmd_heatmap,
+	&cmd_heatmap, &cmd_identify,
 };
 
 static const struct cli_command *find_command(const char *name, bool applets_only)
