@@ -392,6 +392,8 @@ struct dm_tier_pool {
 	u64 tokens_ns;			/* [L] when the next copy may start */
 
 	u64 counter_generation;		/* of what is being counted now */
+	spinlock_t cuts_lock;		/* innermost */
+	struct dm_tier_cuts cuts;	/* under cuts_lock */
 	struct mutex counters_lock;	/* one fold at a time */
 	struct workqueue_struct *fold_wq;
 	struct fold_work __percpu *fold_work;

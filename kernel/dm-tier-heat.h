@@ -100,4 +100,44 @@ static inline void dm_tier_heat_cut(struct dm_tier_heat *heat, u32 volume, u64 s
 	heat->cut_end = end;
 }
 
+/*
+ * The same of all CPUs, for the slow path: the task that submits what a cut has
+ * left over may run on another CPU by then, or others cut on its CPU meanwhile.
+ * Under a lock of the caller's; all zero = empty.  Only what the fast path takes
+ * on another CPU than that of the cut is counted once more.
+ */
+#define HEAT_CUTS	32
+
+struct dm_tier_cuts {
+	struct {
+		u64 next, end;
+		u32 volume;
+	} cut[HEAT_CUTS];
+	u32 at;
+};
+
+static inline bool dm_tier_cuts_take(struct dm_tier_cuts *cuts, u32 volume, u64 sector, u64 end)
+{
+	u32 i;
+
+	for (i = 0; i < HEAT_CUTS; i++)
+		if (cuts->cut[i].next == sector && cuts->cut[i].end == end &&
+		    cuts->cut[i].volume == volume) {
+			cuts->cut[i].end = 0;
+			return true;
+		}
+	return false;
+}
+
+static inline void dm_tier_cuts_add(struct dm_tier_cuts *cuts, u32 volume, u64 next, u64 end)
+{
+	u32 i = cuts->at++ % HEAT_CUTS;
+
+	/* The fast path takes what it meets without a word: no cut is noted twice. */
+	dm_tier_cuts_take(cuts, volume, next, end);
+	cuts->cut[i].volume = volume;
+	cuts->cut[i].next = next;
+	cuts->cut[i].end = end;
+}
+
 #endif /* DM_TIER_HEAT_H */

@@ -262,6 +262,7 @@ struct dm_tier_pool *dm_tier_pool_alloc(struct dm_tier_pool_table *c)
 	mutex_init(&pool->bound_lock);
 	mutex_init(&pool->counters_lock);
 	spin_lock_init(&pool->lock);
+	spin_lock_init(&pool->cuts_lock);
 	INIT_WORK(&pool->event_work, event_work);
 	INIT_WORK(&pool->reap_work, dm_tier_volume_reap);
 	pool->md = dm_table_get_md(c->ti->table);

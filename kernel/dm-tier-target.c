@@ -59,24 +59,32 @@ static int map_slow(struct dm_tier_table *t, struct bio *bio, struct dm_tier_bio
 	struct dm_tier_pool *pool = t->pool;
 	sector_t size = 1ULL << pool->region_shift;
 	u32 room = size - (sector & (size - 1)), sectors = bio_sectors(bio), uncounted = 0;
+	u32 id = t->volume->id;
+	bool rest;
 
 	if (op_is_write(bio_op(bio)) && pool->read_only)
 		return DM_MAPIO_KILL;
 	if (bio->bi_opf & REQ_NOWAIT)
 		return end_now(bio, BLK_STS_AGAIN);
 
+	spin_lock(&pool->cuts_lock);
+	rest = dm_tier_cuts_take(&pool->cuts, id, sector, sector + sectors);
+	if (sectors > room)
+		dm_tier_cuts_add(&pool->cuts, id, sector + room, sector + sectors);
+	spin_unlock(&pool->cuts_lock);
+
 	preempt_disable();
-	if (x)
+	if (rest)
+		dm_tier_heat_is_rest(this_cpu_ptr(pool->heat), id, sector, sectors);
+	else if (x)
 		dm_tier_heat_count(this_cpu_ptr(pool->heat),
-				   dm_tier_extent_counters(x, tb->extent), t->volume->id,
+				   dm_tier_extent_counters(x, tb->extent), id,
 				   tb->extent, &pool->counter_generation,
 				   op_is_write(bio_op(bio)), sector, sectors);
-	else if (!dm_tier_heat_is_rest(this_cpu_ptr(pool->heat), t->volume->id, sector,
-				       sectors))
+	else
 		uncounted = sectors;
 	if (sectors > room)
-		dm_tier_heat_cut(this_cpu_ptr(pool->heat), t->volume->id, sector,
-				 sector + sectors, room);
+		dm_tier_heat_cut(this_cpu_ptr(pool->heat), id, sector, sector + sectors, room);
 	preempt_enable();
 
 	tb->last = tb->first;
