@@ -290,6 +290,7 @@ demo:
 BENCH ?= hotpath
 bench: tests
 	$(Q)$(MAKE) --no-print-directory modules KERNELS=6.1
+	$(Q)tests/bench/$(BENCH).sh
 # The suites on kernels that find bugs: memory, locks, leaks; and data races. Two hours on two cores.
 DEBUG_TESTS ?= t_smoke t_pool t_space t_modes t_tables t_moves t_counters t_cli t_tierd
 KCSAN_TESTS ?= t_smoke t_space t_modes t_tables t_moves t_counters
@@ -308,7 +309,6 @@ check-matrix: tests
 	$(Q)$(MAKE) --no-print-directory modules KERNELS="$(MATRIX_KERNELS)"
 	$(Q)VM_KERNELS="$(MATRIX_KERNELS)" tests/suites.sh vm $(MATRIX_TESTS)
 	$(Q)tests/suites.sh verdict
-	$(Q)tests/bench/$(BENCH).sh
 # The format and the offline tools with clang's libFuzzer; the short form is in check-unit.
 fuzz:
 	$(Q)tests/fuzz/run
