@@ -184,7 +184,7 @@ static void write_some(struct cut *cut, const struct event *event, struct rng *r
 {
 	uint64_t count = event->bytes / SECTOR, i, border = rng_below(rng, count + 1);
 	int discard = rng_below(rng, 3);
-	unsigned int how = rng_below(rng, 12);
+	unsigned int how = rng_below(rng, 8);
 
 	for (i = 0; i < count; i++) {
 		if (how == 0 && i >= border)

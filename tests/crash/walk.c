@@ -39,9 +39,25 @@ static bool is_selected(const struct selection *s, uint64_t number)
 	return s->one ? number == s->only : !(number % s->every);
 }
 
+/* Numbers of the events that the metadata had, from @first on. */
+static size_t *find_metadata(const struct event_log *log, size_t first, size_t *ret_count)
+{
+	size_t *found = calloc(log->count + 1, sizeof(*found)), i;
+
+	if (!found)
+		err(2, "memory");
+	*ret_count = 0;
+	for (i = first; i < log->count; i++)
+		if (log->event[i]->slice == SLICE_META)
+			found[(*ret_count)++] = i;
+	return found;
+}
+
+/* After any event; half of them after one of the metadata, where the commits are. */
 static void choose_points(struct walk *walk, const struct selection *s)
 {
-	size_t first = find_ready(&walk->log), range = walk->log.count - first + 1;
+	size_t first = find_ready(&walk->log), range = walk->log.count - first + 1, nr_metadata;
+	size_t *metadata = find_metadata(&walk->log, first, &nr_metadata);
 	uint64_t number;
 
 	walk->point = calloc(s->points + 1, sizeof(*walk->point));
@@ -54,10 +70,14 @@ static void choose_points(struct walk *walk, const struct selection *s)
 		if (!is_selected(s, number))
 			continue;
 		p->number = number;
-		p->at = first + rng_below(&rng, range);
+		if (nr_metadata && rng_below(&rng, 2))
+			p->at = metadata[rng_below(&rng, nr_metadata)] + 1;
+		else
+			p->at = first + rng_below(&rng, range);
 		p->seed = rng_next(&rng);
 		walk->nr_points++;
 	}
+	free(metadata);
 	qsort(walk->point, walk->nr_points, sizeof(*walk->point), compare_points);
 }
 

@@ -32,6 +32,7 @@ struct worker {
 struct volume volumes[NR_VOLUMES];
 struct io_counts io_counts;
 bool after_crash;
+_Atomic bool calm;
 static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct worker workers[MAX_WORKERS];
 static unsigned int nr_workers;
@@ -171,7 +172,7 @@ static void read_something(struct worker *w, struct volume *v)
 static void discard_something(struct worker *w, struct volume *v)
 {
 	uint32_t sectors = v->extents * EXTENT_SECTORS;
-	uint32_t count = below(w, 3) ? REGION * (1 + below(w, 4)) : EXTENT_SECTORS;
+	uint32_t count = below(w, 2) ? REGION * (1 + below(w, 4)) : EXTENT_SECTORS;
 	uint32_t unit = count == EXTENT_SECTORS ? EXTENT_SECTORS : REGION;
 	uint32_t first = below(w, sectors / unit) * unit, before = 0, behind = 0, number;
 	uint64_t range[2];
@@ -215,13 +216,13 @@ static void do_something(struct worker *w, struct volume *v)
 
 	if (!w->writes || what < 5)
 		read_something(w, v);
-	else if (what < 62)
+	else if (what < 62 || (calm && what < 84))
 		write_something(w, v, false);
 	else if (what < 84)
 		write_something(w, v, true);
 	else if (what < 91)
 		discard_something(w, v);
-	else
+	else if (!calm)
 		flush(v);
 }
 

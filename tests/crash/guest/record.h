@@ -37,6 +37,8 @@ struct volume {
 
 extern struct volume volumes[NR_VOLUMES];
 extern bool after_crash;		/* set before the first worker starts */
+/* Nobody asks for a commit: one each second, which is large. */
+extern _Atomic bool calm;
 
 /* I/O of one thread until the program ends. */
 void start_worker(uint64_t seed, bool writes);

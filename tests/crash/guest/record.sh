@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The guest's part of a recording: record.sh first|again SEED SECONDS REGION_KIB
+# The guest's part of a recording: record.sh first|again SEED OPERATIONS REGION_KIB
 . /src/tests/vm/pool.sh
 
 # shellcheck disable=SC2034 # pool.sh uses it
