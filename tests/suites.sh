@@ -43,18 +43,26 @@ PY
 }
 
 group=
-# Ended from outside: pass it on to the suite that runs, and wait until it has cleaned up.
+pair=()
+# Ended from outside: pass it on to the suites that run, and wait until they have cleaned up.
 interrupted() {
 	trap '' INT TERM HUP
 	if [ -n "$group" ]; then
 		kill -TERM -- "-$group" 2>/dev/null
 		wait "$group"
 	fi
+	if [ ${#pair[@]} -gt 0 ]; then
+		kill -TERM "${pair[@]}" 2>/dev/null
+		wait "${pair[@]}"
+	fi
 	exit "$1"
 }
-trap 'interrupted 129' HUP
-trap 'interrupted 130' INT
-trap 'interrupted 143' TERM
+take_signals() {
+	trap 'interrupted 129' HUP
+	trap 'interrupted 130' INT
+	trap 'interrupted 143' TERM
+}
+take_signals
 
 # run SUITE COMMAND...: returns 0 if nothing failed
 run() {
@@ -79,6 +87,36 @@ run() {
 		echo "---"
 		return 1
 	fi
+}
+
+run_vm() {
+	local suite=$1
+	case $suite in
+	t_* | l_*) run "$suite${VM_KERNELS:+@${VM_KERNELS// /+}}" tests/vm/suite "tests/vm/$suite.sh" ;;
+	*) run "$suite" "tests/vm/$suite.sh" ;;
+	esac
+}
+
+light_one() {	# in the background
+	pair=()
+	take_signals
+	run_vm "$1"
+}
+
+# Those that leave a processor idle and measure no time run two at a time.
+run_light() {
+	local suite
+	export TIER_VM_SLOTS=2
+	for suite; do
+		if [ ${#pair[@]} -eq 2 ]; then
+			wait -n "${pair[@]}"
+			kill -0 "${pair[0]}" 2>/dev/null && pair=("${pair[0]}") || pair=("${pair[1]}")
+		fi
+		light_one "$suite" &
+		pair+=($!)
+	done
+	[ ${#pair[@]} -eq 0 ] || wait "${pair[@]}"
+	pair=()
 }
 
 verdict() {
@@ -125,17 +163,18 @@ vm)
 			[ -e "$script" ] && set -- "$@" "$(basename "$script" .sh)"
 		done
 	fi
+	light=()
 	for suite; do
-		if [ -e "tests/vm/$suite.sh" ]; then
-			case $suite in
-			t_* | l_*) run "$suite${VM_KERNELS:+@${VM_KERNELS// /+}}" tests/vm/suite "tests/vm/$suite.sh" ;;
-			*) run "$suite" "tests/vm/$suite.sh" ;;
-			esac
-		else
+		if [ ! -e "tests/vm/$suite.sh" ]; then
 			echo "$suite: 0 passed, 1 failed, 0 skipped" | tee "$results/$suite.txt"
 			echo "no such suite: tests/vm/$suite.sh" >&2
+		elif grep -q '^# vm-light:' "tests/vm/$suite.sh" && [ "$(nproc)" -ge 2 ]; then
+			light+=("$suite")
+		else
+			run_vm "$suite"
 		fi
 	done
+	run_light "${light[@]}"
 	;;
 verdict)
 	verdict

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # A pool on LVM volumes comes back by itself at the boot of a machine with systemd, and when its devices go and come.
+# vm-light: it measures no time
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/vm/hostlib.sh

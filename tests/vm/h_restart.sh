@@ -4,6 +4,7 @@
 # A pool is deactivated and activated, in one guest and in the next: all bytes are compared. Then the guest is killed
 # in the middle of moves, writes, discards and flushes, again and again: what a flush or a FUA write has acknowledged
 # must be there, and nothing that was never written.
+# vm-light: it measures no time
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/vm/hostlib.sh

@@ -4,6 +4,7 @@
 #
 # vm: --disk ssd=1G --disk hdd=1G --disk nl=2G --timeout 600
 # vm-kernels: 6.1
+# vm-light: it measures no time
 . /src/tests/vm/lib.sh
 
 modprobe dm-tier

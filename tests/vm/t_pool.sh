@@ -5,6 +5,7 @@
 #
 # vm: --disk ssd=2G --disk sas=2G --disk nl=2G --disk odd=64M,lbs=4096 --mem 1536 --timeout 480
 # vm-kernels: 6.1 6.12
+# vm-light: it measures no time
 . /src/tests/vm/pool.sh
 
 meta=$(make_lv ssd meta 64M)

@@ -6,6 +6,7 @@
 #
 # vm: --systemd --disk ssd=101G --disk sas=301G --disk nl=901G --timeout 600
 # vm-kernels: 6.1
+# vm-light: it measures no time
 . /src/tests/vm/lib.sh
 
 said=/run/said	# by the command that ran last

@@ -4,6 +4,7 @@
 #
 # vm: --disk ssd=256M --disk hdd=1G,iops=200 --timeout 120
 # vm-kernels: 6.1 6.12
+# vm-light: it measures no time
 . /src/tests/vm/lib.sh
 
 check "dm-tier loads by name" modprobe dm-tier

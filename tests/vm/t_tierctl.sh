@@ -4,6 +4,7 @@
 #
 # vm: --systemd --disk ssd=256M --disk hdd=512M --timeout 480
 # vm-kernels: 6.1
+# vm-light: it measures no time
 . /src/tests/vm/lib.sh
 
 # exits CODE WORDS COMMAND...: the code, and the output has the words
