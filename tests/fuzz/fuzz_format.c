@@ -5,9 +5,7 @@
  * input picks the target; the second tells whether to mend crcs (bit 0) and the
  * chain of them (bit 1), without which hardly anything would get past them.
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Ilib/kshim -Ikernel -Iinclude \
- *	tests/fuzz/fuzz_format.c kernel/dm-tier-{format,replay,image,args}.c lib/crc32c.c
- *
+ * `make fuzz` runs it with libFuzzer;
  * tests/unit/test_format_fuzz.c drives it with mutated samples in every `make check`.
  * A finding is an abort or a sanitizer's report.
  */

@@ -332,7 +332,7 @@ static int parse(const char *text, size_t size, struct tier_content **ret_conten
 	MUST(from);
 	r = tier_content_parse(from, "text", ret_content, cause);
 	if (getenv("FUZZ_VERBOSE"))
-		fprintf(stderr, "%s\n%s\n", text, cause);
+		fprintf(stderr, "%.*s\n%s\n", (int)size, text, cause);
 	MUST(!r == !*cause);
 	fclose(from);
 	return r;
