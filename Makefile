@@ -261,7 +261,11 @@ export O
 
 # Each suite leaves "<suite>: N passed, N failed, N skipped" in build/results; a failing one does not
 # stop the others; the verdict adds up.
-check: tests
+check:
+	$(Q)tests/setup.sh
+	$(Q)$(MAKE) --no-print-directory check-all
+.PHONY: check-all
+check-all: tests
 	$(Q)rm -rf $(O)/results
 	$(Q)tests/suites.sh unit $(unit_suites)
 	$(Q)if tests/suites.sh build modules $(MAKE) --no-print-directory modules; then tests/suites.sh vm; fi
