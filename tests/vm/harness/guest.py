@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from . import cache, disks, splat
+from . import accel, cache, disks, splat
 from .cache import HarnessError, need_root
 
 EXIT_HARNESS, EXIT_TIMEOUT, EXIT_SPLAT, EXIT_DEATH, EXIT_NOT_KILLED = 125, 124, 97, 96, 95
@@ -65,6 +65,9 @@ class Guest:
 
     def _qemu(self):
         append = KERNEL_ARGS
+        khz = accel.tsc_khz() if self.accel == "tcg" and not self.icount else None
+        if khz:
+            append += f" tsc_early_khz={khz}"
         if not self.systemd:
             append += " init=/usr/local/sbin/vm-init"
         argv = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
