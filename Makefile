@@ -253,7 +253,7 @@ endif
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: check check-unit check-vm check-crash check-mutations check-debug check-matrix demo bench fuzz lint setup
+.PHONY: check check-unit check-vm check-crash check-mutations check-model check-debug check-matrix demo bench fuzz lint setup
 UNIT_TESTS ?=
 unit_suites := $(unit_progs) $(unit_scripts)
 unit_selected := $(if $(UNIT_TESTS),$(foreach t,$(UNIT_TESTS),$(filter %/$(t) %/$(t).sh,$(unit_suites))),$(unit_suites))
@@ -286,6 +286,10 @@ check-crash: tests modules
 # The module with one rule broken at a time: each must be caught.
 check-mutations:
 	$(Q)tests/mutations/run $(MUTATIONS)
+# The protocols as models (tests/model/README.md); not in check, as only who changes one can break it.
+check-model:
+	$(Q)tests/setup.sh spin
+	$(Q)tests/model/model.sh
 # From nothing: installs what is missing first, so it depends on nothing that needs a compiler.
 demo:
 	$(Q)tests/setup.sh
