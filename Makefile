@@ -264,11 +264,13 @@ export O
 check:
 	$(Q)tests/setup.sh
 	$(Q)$(MAKE) --no-print-directory check-all
+# Not spelled $(MAKE) where more than make is run: `make -n` would run that line.
+submake = $(MAKE)
 .PHONY: check-all
 check-all: tests
 	$(Q)rm -rf $(O)/results
 	$(Q)tests/suites.sh unit $(unit_suites)
-	$(Q)if tests/suites.sh build modules $(MAKE) --no-print-directory modules; then tests/suites.sh vm; fi
+	$(Q)if tests/suites.sh build modules $(submake) --no-print-directory modules; then tests/suites.sh vm; fi
 	$(Q)tests/suites.sh verdict
 check-unit: tests
 	$(Q)rm -rf $(O)/results
