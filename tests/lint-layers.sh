@@ -100,7 +100,7 @@ for file in "${lib[@]}" "${kernel[@]}"; do
 done
 
 # stdio.h is there for snprintf, stdlib.h for strtoull and qsort: what is really called is seen in the objects.
-calls='^(mem(cpy|set|cmp|move|chr|mem)|str(n?len|n?cmp|n?casecmp|r?chr|chrnul|c?spn|str|dup|ndup|pbrk|tod|tou?ll?|sep|tok_r|verscmp)|v?snprintf'
+calls='^(bcmp|mem(cpy|set|cmp|move|chr|mem)|str(n?len|n?cmp|n?casecmp|r?chr|chrnul|c?spn|str|dup|ndup|pbrk|tod|tou?ll?|sep|tok_r|verscmp)|v?snprintf'
 calls+='|v?sscanf|stpn?cpy|qsort|qsort_r|bsearch|abs|(exp2?|pow|log2?|log1p|expm1|sqrt|floor|ceil|l?l?round|fmin|fmax|fabs|ldexp|frexp)f?|[cm]alloc'
 calls+='|realloc|reallocarray|free|abort|__assert_fail|__errno_location|__ctype_(b|tolower|toupper)_loc|__(mem|str|st|v?sn|isoc99).*|_GLOBAL_OFFSET_TABLE_'
 calls+='|crc32c|kshim_.*|(dm_)?tier_.*)$'
