@@ -37,6 +37,18 @@ static void help(void)
 	       "tpcreate`. The option -h after a command describes it. See also dm-tier(7).\n");
 }
 
+static enum cli_exit no_command(const char *name)
+{
+	if (*name == '-') {
+		fprintf(stderr, "tierctl: options come after a command, '%s' comes before\n"
+			"  `tierctl -h` lists the commands.\n", name);
+		return CLI_BAD_LINE;
+	}
+	fprintf(stderr, "tierctl: there is no command '%s'\n  `tierctl -h` lists the commands.\n",
+		name);
+	return CLI_NO_COMMAND;
+}
+
 static enum cli_exit run(const struct cli_command *command, int argc, char **argv)
 {
 	struct cli cli = { .command = command, .argc = argc, .argv = argv };
@@ -65,17 +77,21 @@ int main(int argc, char **argv)
 		return CLI_BAD_LINE;
 	}
 	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
-		help();
-		return CLI_OK;
+		char option[] = "-h", *help_of[] = { argv[0], option, NULL };
+
+		if (argc == 2) {
+			help();
+			return CLI_OK;
+		}
+		command = find_command(argv[2], false);
+		return command ? run(command, 2, help_of) : no_command(argv[2]);
 	}
-	if (!strcmp(argv[1], "--version")) {
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "version")) {
 		printf("tierctl (dm-tier) " TIER_VERSION "\n");
 		return CLI_OK;
 	}
 	command = find_command(argv[1], false);
 	if (command)
 		return run(command, argc - 1, argv + 1);
-	fprintf(stderr, "tierctl: there is no command '%s'\n  `tierctl -h` lists the commands.\n",
-		argv[1]);
-	return CLI_NO_COMMAND;
+	return no_command(argv[1]);
 }

@@ -45,7 +45,15 @@ for verb in $verbs; do
 	bad "there is no option '--nonsense'" tierctl "$verb" --nonsense
 done
 check "tierctl -h lists every command" bash -c "for c in $applets $verbs; do tierctl -h | grep -q \"^  \$c \" || exit 1; done"
+for command in tvs plan; do
+	check "tierctl help $command" cmp <(tierctl $command -h) <(tierctl help $command)
+	check "tierctl -h $command" cmp <(tierctl $command -h) <(tierctl -h $command)
+done
+check_equal "tierctl version" "$(tierctl --version)" "$(tierctl version)"
 refused 2 "there is no command 'nonsense'" tierctl nonsense
+refused 2 "there is no command 'nonsense'" tierctl help nonsense
+bad "options come after a command, '-v' comes before" tierctl -v tvs
+bad "options come after a command, '--nonsense' comes before" tierctl --nonsense
 tierctl >"$tmp/out" 2>&1
 check_equal "tierctl alone shows the commands, and it is no command" 3 $?
 check_fails "a full disk is a failure" bash -c 'tpcreate -h >/dev/full'
