@@ -13,6 +13,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "backend.h"
 #include "util.h"
 
 /* Not in /run/lock, where everyone may make files: whoever has this one stops all commands. */
@@ -242,6 +243,8 @@ const char *cli_reason(int error)
 	switch (-error) {
 	case EPROTO:
 		return "the kernel's answer is not understood: module and tools do not fit together";
+	case ENODATA:
+		return TIER_NOT_LOADED_TEXT;
 	case EOPNOTSUPP:
 		return "this kernel has no device-mapper";
 	case EROFS:

@@ -91,6 +91,11 @@ static void print_pool(const struct cli_pool *pool, const struct client_state *t
 	const struct client_pool *more = client_find_pool(tierd, pool->info.uuid);
 	char extent[CLI_SIZE_TEXT], moved[CLI_SIZE_TEXT];
 
+	if (!pool->is_loaded) {
+		printf("pool %s: %s: " TIER_NOT_LOADED_TEXT "\n", pool->info.name,
+		       tier_pool_mode_word(pool->info.mode));
+		return;
+	}
 	printf("pool %s: %s%s%s, %zu volumes, extents of %s\n", pool->info.name,
 	       tier_pool_mode_word(pool->info.mode), pool->device.suspended ? ", suspended" : "",
 	       pool->info.needs_check ? ", needs_check" : "", pool->info.nr_volumes,

@@ -260,7 +260,8 @@ static enum cli_exit run(struct cli *cli)
 	for (int i = 0; !code && i < cli->nr_words; i++)
 		code = word_rows(&source, &system, cli->words[i]);
 	for (size_t i = 0; !code && !cli->nr_words && i < system.nr_pools; i++)
-		code = word_rows(&source, &system, system.pools[i].info.uuid);
+		if (system.pools[i].is_loaded)
+			code = word_rows(&source, &system, system.pools[i].info.uuid);
 	return code ? code : report_print(source.report);
 }
 

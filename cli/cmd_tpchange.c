@@ -155,6 +155,8 @@ static enum cli_exit activate(struct cli *cli, const struct cli_system *system,
 	}
 	if (!active)
 		return activate_pool(cli, pool, request);
+	if (!active->is_loaded)
+		return cli_not_loaded(cli, active);
 	if (cli->test)
 		return CLI_OK;
 	code = resume_pool(cli, active);
@@ -166,27 +168,31 @@ static enum cli_exit deactivate(struct cli *cli, const struct cli_system *system
 {
 	struct cli_pool *pool = cli_system_pool(system, word);
 	_cleanup_(cli_offline_clear) struct cli_offline offline = { 0 };
-	const struct tier_scan_pool *inactive = NULL;
+	const struct tier_scan_pool *scanned = NULL;
+	char uuid[TIER_UUID_SIZE];
 	enum cli_exit code;
 
-	if (pool) {
-		if (only_check)
-			return CLI_OK;
-		if (cli->test) {
-			cli_say(cli, "Would deactivate pool %s and its volumes.", pool->info.name);
-			return CLI_OK;
-		}
-		code = cli_deactivate_pool(cli, system, pool);
+	if (!pool) {
+		code = cli_offline_read(cli, &offline);
 		if (!code)
-			cli_say(cli, "Pool %s is not active any more.", pool->info.name);
-		return code;
+			code = cli_offline_pool(cli, &offline, word, &scanned);
+		if (code)
+			return code;
+		tier_format_uuid(scanned->uuid, uuid);
+		pool = cli_system_pool(system, uuid);
 	}
-	/* Not active is what was asked for, if there is such a pool at all. */
-	code = cli_offline_read(cli, &offline);
-	if (!code)
-		code = cli_offline_pool(cli, &offline, word, &inactive);
-	if (!code && only_check)
+	/* Not active is what was asked for, of a pool that there is. */
+	if (!pool && only_check)
 		cli_detail(cli, "Pool %s is not active.", word);
+	if (!pool || only_check)
+		return CLI_OK;
+	if (cli->test) {
+		cli_say(cli, "Would deactivate pool %s and its volumes.", pool->info.name);
+		return CLI_OK;
+	}
+	code = cli_deactivate_pool(cli, system, pool);
+	if (!code)
+		cli_say(cli, "Pool %s is not active any more.", pool->info.name);
 	return code;
 }
 
@@ -222,7 +228,7 @@ static enum cli_exit run(struct cli *cli)
 		for (int i = 0; !code && i < cli->nr_words; i++)
 			code = deactivate(cli, &system, cli->words[i], false);
 		for (size_t i = 0; !code && !cli->nr_words && i < system.nr_pools; i++)
-			code = deactivate(cli, &system, system.pools[i].info.uuid, false);
+			code = deactivate(cli, &system, system.pools[i].info.name, false);
 		return code;
 	}
 	code = cli_offline_read(cli, &offline);

@@ -115,19 +115,27 @@ static enum cli_exit remove_pool(struct cli *cli, const struct cli_system *syste
 	struct cli_pool *active = cli_system_pool(system, word);
 	const struct tier_scan_pool *pool = NULL;
 	struct tier_pool_info none = { 0 };
-	char name[TIER_NAME_SIZE];
+	char name[TIER_NAME_SIZE], uuid[TIER_UUID_SIZE];
 	enum cli_exit code;
 
+	if (active && !*active->info.uuid)
+		return cli_failed(cli, "`tpchange -an` takes its device away; then remove it by its UUID (`tps`).",
+				  "pool %s: nothing says which pool it is: its metadata device cannot be read",
+				  active->info.name);
 	code = cli_offline_pool(cli, offline, active ? active->info.uuid : word, &pool);
 	if (code)
 		return code;
+	/* Under another name, if someone made the device by hand. */
+	tier_format_uuid(pool->uuid, uuid);
+	if (!active)
+		active = cli_system_pool(system, uuid);
 	cli_offline_name(pool, name);
 	find_disks(offline, pool, &disks);
 	code = need_no_copies(cli, offline, pool, name);
 	if (code)
 		return code;
-	code = may_remove(cli, name, active ? &active->info : pool->error ? &none : &pool->info,
-			  &disks);
+	code = may_remove(cli, name, active && active->is_loaded ? &active->info :
+				     pool->error ? &none : &pool->info, &disks);
 	if (code)
 		return code;
 	if (cli->test) {

@@ -4,6 +4,7 @@
  * is the finest thing that a column asks for. Pools that are not active are
  * shown as their metadata says.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,12 +54,15 @@ struct source {
 	struct report *report;
 	uint32_t types;
 	struct tier_scan scan;
+	struct tier_scan_pool *pools;	/* of the scan */
+	size_t nr_pools;
 	struct client_state tierd;
 };
 
 static void source_clear(struct source *source)
 {
 	report_close(&source->report);
+	tier_scan_free_pools(source->pools, source->nr_pools);
 	tier_scan_clear(&source->scan);
 	client_state_clear(&source->tierd);
 }
@@ -109,12 +113,16 @@ static enum cli_exit rows(struct source *source, const struct tier_pool_info *in
 	return report_row(source->report, &row);
 }
 
-static bool is_wanted(struct cli *cli, const struct tier_pool_info *info, bool *found)
+/* `active` is the pool, if it is active. */
+static bool is_wanted(struct cli *cli, const struct cli_system *system,
+		      const struct cli_pool *active, const struct tier_pool_info *info, bool *found)
 {
 	bool is_named = !cli->nr_words;
 
 	for (int i = 0; i < cli->nr_words; i++) {
-		if (!strcmp(cli->words[i], info->name) || !strcmp(cli->words[i], info->uuid)) {
+		if (active ? cli_system_pool(system, cli->words[i]) == active :
+			     !strcmp(cli->words[i], info->name) ||
+			     !strcmp(cli->words[i], info->uuid)) {
 			found[i] = true;
 			is_named = true;
 		}
@@ -132,34 +140,65 @@ static const char *inactive_state(const struct tier_scan_pool *pool)
 static enum cli_exit inactive_rows(struct source *source, const struct cli_system *system,
 				   bool *found)
 {
-	struct tier_scan_pool *pools = NULL;
-	size_t nr_pools = 0;
 	enum cli_exit code = CLI_OK;
-	int r = tier_scan_pools(&source->scan, &pools, &nr_pools);
 
-	if (r)
-		return cli_failed(source->cli, NULL, "cannot read the pools' metadata: %s",
-				  cli_reason(r));
-	for (size_t i = 0; !code && i < nr_pools; i++) {
-		struct tier_pool_info *info = &pools[i].info;
+	for (size_t i = 0; !code && i < source->nr_pools; i++) {
+		struct tier_scan_pool *scan = &source->pools[i];
+		struct tier_pool_info *info = &scan->info;
+		char uuid[TIER_UUID_SIZE];
 		struct pool_row pool;
 
-		if (pools[i].error) {
+		tier_format_uuid(scan->uuid, uuid);
+		if (cli_system_pool(system, uuid))
+			continue;
+		if (scan->error) {
 			/* All that is known is what the labels say. */
 			*info = (struct tier_pool_info){ 0 };
-			tier_format_uuid(pools[i].uuid, info->uuid);
-			tier_format_uuid(pools[i].uuid, info->name);
+			memcpy(info->uuid, uuid, sizeof(uuid));
+			memcpy(info->name, uuid, sizeof(uuid));
 		}
-		if (cli_system_pool(system, info->uuid) || !is_wanted(source->cli, info, found))
+		if (!is_wanted(source->cli, system, NULL, info, found))
 			continue;
-		rows_pool(info, inactive_state(&pools[i]), &pool);
-		pool.pool.nr_missing = pools[i].nr_missing;
-		if (pools[i].metadata)
-			pool.pool.metadata = pools[i].metadata->path;
+		rows_pool(info, inactive_state(scan), &pool);
+		if (scan->error)
+			snprintf(pool.health, sizeof(pool.health), "%s", scan->cause);
+		else
+			rows_missing(scan->nr_missing, &pool);
+		if (scan->metadata)
+			pool.pool.metadata = scan->metadata->path;
 		code = rows(source, info, NULL, &pool);
 	}
-	tier_scan_free_pools(pools, nr_pools);
 	return code;
+}
+
+/* A pool whose device is there, but which the kernel could not load: the rest is as on the disks. */
+static enum cli_exit unloaded_rows(struct source *source, const struct cli_pool *active)
+{
+	struct tier_pool_info info = active->info;
+	char uuid[TIER_UUID_SIZE], path[TIER_NAME_SIZE + 16];
+	const struct tier_scan_pool *scan = NULL;
+	struct pool_row pool;
+
+	for (size_t i = 0; i < source->nr_pools; i++) {
+		tier_format_uuid(source->pools[i].uuid, uuid);
+		if (!strcmp(uuid, info.uuid) && !source->pools[i].error)
+			scan = &source->pools[i];
+	}
+	if (scan) {
+		info = scan->info;	/* lent */
+		memcpy(info.name, active->info.name, sizeof(info.name));
+	}
+	rows_pool(&info, "failed", &pool);
+	if (scan) {
+		rows_missing(scan->nr_missing, &pool);
+		pool.pool.metadata = scan->metadata->path;
+	}
+	pool.pool.mode = tier_pool_mode_word(active->info.mode);
+	snprintf(path, sizeof(path), "/dev/mapper/%s", active->device.name);
+	pool.pool.path = path;
+	snprintf(pool.health, sizeof(pool.health), "%s", TIER_NOT_LOADED_TEXT);
+	cli_warn(source->cli, "pool %s: " TIER_NOT_LOADED_TEXT, info.name);
+	return rows(source, &info, NULL, &pool);
 }
 
 static enum cli_exit read_tierd(struct cli *cli, struct client_state *ret_state)
@@ -202,8 +241,12 @@ static enum cli_exit all_rows(struct source *source, const struct cli_system *sy
 	if (!found)
 		return cli_failed(cli, NULL, "out of memory");
 	for (size_t i = 0; !code && i < system->nr_pools; i++) {
-		if (!is_wanted(cli, &system->pools[i].info, found))
+		if (!is_wanted(cli, system, &system->pools[i], &system->pools[i].info, found))
 			continue;
+		if (!system->pools[i].is_loaded) {
+			code = unloaded_rows(source, &system->pools[i]);
+			continue;
+		}
 		rows_active_pool(&system->pools[i], &row);
 		code = rows(source, &system->pools[i].info, &system->pools[i].status, &row);
 	}
@@ -234,6 +277,8 @@ static enum cli_exit run(struct cli *cli)
 	if (code)
 		return code;
 	r = tier_scan_system(&source.scan);
+	if (!r)
+		r = tier_scan_pools(&source.scan, &source.pools, &source.nr_pools);
 	if (r)
 		return cli_failed(cli, NULL, "cannot look for pools on the block devices: %s",
 				  cli_reason(r));

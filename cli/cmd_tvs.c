@@ -20,7 +20,7 @@ static const struct report_kind kind = {
 };
 
 /* A word names a pool (all its volumes) or <pool>/<volume>. */
-static bool is_wanted(struct cli *cli, const struct cli_pool *pool,
+static bool is_wanted(struct cli *cli, const struct cli_system *system, const struct cli_pool *pool,
 		      const struct tier_volume_info *volume, bool *found)
 {
 	char pool_name[TIER_NAME_SIZE], volume_name[TIER_NAME_SIZE], name[TIER_NAME_SIZE];
@@ -28,7 +28,7 @@ static bool is_wanted(struct cli *cli, const struct cli_pool *pool,
 
 	for (int i = 0; i < cli->nr_words; i++) {
 		if (tier_name_split(cli->words[i], pool_name, volume_name, sizeof(pool_name)) ||
-		    (strcmp(pool_name, pool->info.name) && strcmp(pool_name, pool->info.uuid)))
+		    cli_system_pool(system, pool_name) != pool)
 			continue;
 		if (!*volume_name || !strcmp(volume_name, volume->uuid) ||
 		    !strcmp(volume_name, cli_volume_name(volume, name))) {
@@ -45,7 +45,7 @@ static void find_empty(struct cli *cli, const struct cli_system *system, bool *f
 	for (int i = 0; i < cli->nr_words; i++) {
 		const struct cli_pool *pool = cli_system_pool(system, cli->words[i]);
 
-		if (pool && !pool->info.nr_volumes)
+		if (pool && pool->is_loaded && !pool->info.nr_volumes)
 			found[i] = true;
 	}
 }
@@ -71,7 +71,7 @@ static enum cli_exit volume_rows(struct cli *cli, struct report *report,
 		const struct tier_volume_info *volume = &pool->info.volumes[i];
 		int r;
 
-		if (!is_wanted(cli, pool, volume, found))
+		if (!is_wanted(cli, system, pool, volume, found))
 			continue;
 		r = rows_volume(pool, volume, cli_volume_device(system, pool, volume->id),
 				&volume_row);

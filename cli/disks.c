@@ -45,8 +45,8 @@ static enum cli_exit check_number(struct cli *cli, const struct cli_disk *disk,
 				  const struct cli_disk *others, size_t nr_others)
 {
 	struct stat status;
-	char number[32];
 	const char *why;
+	int r;
 
 	if (stat(disk->path, &status) || !S_ISBLK(status.st_mode))
 		return CLI_OK;		/* opening it says so */
@@ -56,8 +56,10 @@ static enum cli_exit check_number(struct cli *cli, const struct cli_disk *disk,
 			return cli_failed(cli, "Give each device once.",
 					  "%s and %s are the same device", others[i].path,
 					  disk->path);
-	snprintf(number, sizeof(number), "%u:%u", major(status.st_rdev), minor(status.st_rdev));
-	why = tier_scan_obstacle("/sys/dev/block", number);
+	r = tier_scan_obstacle(major(status.st_rdev), minor(status.st_rdev), &why);
+	if (r)
+		return cli_failed(cli, NULL, "%s: cannot tell whether it is part of a pool: %s",
+				  disk->path, cli_reason(r));
 	if (why)
 		return cli_failed(cli, "Choose another device.", "%s %s: a pool cannot use it",
 				  disk->path, why);

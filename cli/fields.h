@@ -15,7 +15,8 @@
  */
 F(POOL, pool, name, text, "pool_name", "Pool", 4, "name of the pool")
 F(POOL, pool, uuid, text, "pool_uuid", "Pool UUID", 36, "unique identifier of the pool")
-F(POOL, pool, state, text, "pool_state", "State", 6, "active; inactive; incomplete: devices are not there")
+F(POOL, pool, state, text, "pool_state", "State", 6, "active, suspended, read-only, failed, inactive, incomplete, unreadable or no metadata")
+F(POOL, pool, health, text, "pool_health", "Health", 6, "what is wrong with the pool; empty if nothing is")
 F(POOL, pool, mode, text, "pool_mode", "Mode", 4, "rw, out_of_space, meta_ro or fail; see dm-tier(7)")
 F(POOL, pool, path, text, "pool_path", "Path", 4, "device node of the pool")
 F(POOL, pool, metadata, text, "pool_metadata", "Metadata", 8, "metadata device")

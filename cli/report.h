@@ -39,6 +39,7 @@ struct report_pool {
 	uint64_t extent_size, region_size;
 	uint64_t nr_tiers, nr_devices, nr_missing, nr_volumes;
 	const char *needs_check;	/* "needs_check" or "" */
+	const char *health;		/* what is wrong, or "" */
 	uint64_t commit;
 	uint64_t log_used, log_size;
 	uint64_t moves_queued, moves_active, moves_done, moves_cancelled, moves_failed;

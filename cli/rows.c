@@ -50,6 +50,7 @@ void rows_pool(const struct tier_pool_info *info, const char *state, struct pool
 	row->nr_devices = info->nr_devices;
 	row->nr_volumes = info->nr_volumes;
 	row->needs_check = info->needs_check ? "needs_check" : "";
+	row->health = ret_row->health;
 	for (size_t i = 0; i < info->nr_devices; i++) {
 		const struct tier_device_info *device = &info->devices[i];
 
@@ -66,6 +67,40 @@ void rows_pool(const struct tier_pool_info *info, const char *state, struct pool
 	row->commit = row->log_used = row->log_size = REPORT_NO_NUMBER;
 	row->moves_queued = row->moves_active = row->moves_done = REPORT_NO_NUMBER;
 	row->moves_cancelled = row->moves_failed = row->moved = row->rate = REPORT_NO_NUMBER;
+}
+
+/* The worst that is wrong. */
+static void describe_health(const struct cli_pool *pool, struct pool_row *row)
+{
+	const char *text = "";
+
+	switch (pool->info.mode) {
+	case TIER_POOL_RW:
+		if (row->pool.nr_missing) {
+			rows_missing(row->pool.nr_missing, row);
+			return;
+		}
+		text = pool->info.needs_check ? "the metadata is damaged" : "";
+		break;
+	case TIER_POOL_OUT_OF_SPACE:
+		text = "writes wait for space";
+		break;
+	case TIER_POOL_META_RO:
+		text = "the metadata cannot be written";
+		break;
+	case TIER_POOL_FAIL:
+		text = "the pool has failed, I/O gets errors";
+		break;
+	}
+	snprintf(row->health, sizeof(row->health), "%s", text);
+}
+
+void rows_missing(uint64_t nr_missing, struct pool_row *row)
+{
+	row->pool.nr_missing = nr_missing;
+	if (nr_missing)
+		snprintf(row->health, sizeof(row->health), "%" PRIu64 " device%s missing", nr_missing,
+			 nr_missing == 1 ? " is" : "s are");
 }
 
 static void metadata_path(const struct cli_pool *pool, char *ret_path, size_t size)
@@ -91,6 +126,7 @@ void rows_active_pool(const struct cli_pool *pool, struct pool_row *ret_row)
 	metadata_path(pool, ret_row->metadata, sizeof(ret_row->metadata));
 	row->metadata = ret_row->metadata;
 	row->mode = tier_pool_mode_word(pool->info.mode);
+	describe_health(pool, ret_row);
 	row->commit = status->commit;
 	row->log_used = status->used_log_blocks * 8;	/* blocks of 4 KiB */
 	row->log_size = status->log_blocks * 8;

@@ -17,10 +17,13 @@ struct pool_row {
 	struct report_tierd_pool tierd;
 	char path[TIER_NAME_SIZE + 16];
 	char metadata[256];
+	char health[TIER_CAUSE_SIZE];
 };
 
-/* Of any pool; mode, moves and log are of active ones only and left empty. */
+/* Of any pool; health, mode, moves and log are of active ones only and left empty. */
 void rows_pool(const struct tier_pool_info *info, const char *state, struct pool_row *ret_row);
+/* Devices are not there: a number and the pool's health. */
+void rows_missing(uint64_t nr_missing, struct pool_row *row);
 void rows_active_pool(const struct cli_pool *pool, struct pool_row *ret_row);
 
 /* Empty if tierd does not know the pool, tier or volume. */

@@ -9,8 +9,36 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "disks.h"
+#include "format.h"
 #include "name.h"
+#include "table.h"
 #include "util.h"
+
+/* Of a pool that tells nothing of itself: what its device and its metadata device say. */
+static void name_unloaded(struct cli_pool *pool)
+{
+	_cleanup_close_ int fd = -1;
+	_cleanup_free_ char *params = NULL;
+	struct tier_format_identity identity;
+	struct tier_pool_table table;
+	char path[256];
+
+	pool->info.mode = TIER_POOL_FAIL;
+	tier_name_dm_to_pool(pool->device.name, pool->info.name, sizeof(pool->info.name));
+	if (*pool->status.uuid)
+		memcpy(pool->info.uuid, pool->status.uuid, sizeof(pool->info.uuid));
+	else if (*pool->device.uuid)	/* TIER-<uuid>-pool */
+		snprintf(pool->info.uuid, sizeof(pool->info.uuid), "%s",
+			 pool->device.uuid + strlen(TIER_DM_UUID_PREFIX));
+	if (*pool->info.uuid || tier_dm_table(TIER_DM_POOL, pool->device.name, &params) ||
+	    tier_table_parse_pool(params, &table))
+		return;
+	cli_devno_path(table.metadata.major, table.metadata.minor, path, sizeof(path));
+	if (*path && !tier_format_open(path, &fd) && !tier_format_identify(fd, &identity) &&
+	    identity.kind == TIER_FORMAT_METADATA)
+		tier_format_uuid(identity.pool_uuid, pool->info.uuid);
+}
 
 static int read_pool(const struct tier_dm_device *device, struct cli_pool *ret_pool)
 {
@@ -26,8 +54,14 @@ static int read_pool(const struct tier_dm_device *device, struct cli_pool *ret_p
 		r = tier_dm_backend_open(device->name, &backend);
 	if (!r)
 		r = backend.ops->read_pool(backend.ctx, &pool.info);
+	if (r == -ENODATA) {
+		name_unloaded(&pool);
+		*ret_pool = pool;
+		return 0;
+	}
 	if (r)
 		return r;
+	pool.is_loaded = true;
 	pool.backend = backend;
 	backend = (struct tier_backend){ 0 };
 	*ret_pool = pool;
@@ -117,13 +151,38 @@ void cli_system_clear(struct cli_system *system)
 	*system = (struct cli_system){ 0 };
 }
 
+static bool is_called(const struct cli_pool *pool, const char *name)
+{
+	return *name && (!strcmp(pool->info.name, name) || !strcmp(pool->info.uuid, name));
+}
+
 struct cli_pool *cli_system_pool(const struct cli_system *system, const char *name)
 {
+	struct cli_pool *found = NULL;
+	char label_name[TIER_NAME_SIZE];
+
 	for (size_t i = 0; i < system->nr_pools; i++)
-		if (!strcmp(system->pools[i].info.name, name) ||
-		    !strcmp(system->pools[i].info.uuid, name))
+		if (is_called(&system->pools[i], name))
 			return &system->pools[i];
-	return NULL;
+	/* Its own name, if someone made the device by hand under another one. */
+	for (size_t i = 0; i < system->nr_pools; i++) {
+		if (tier_label_value(system->pools[i].status.label, "name", label_name,
+				     sizeof(label_name)) <= 0 || strcmp(label_name, name))
+			continue;
+		if (found)
+			return NULL;
+		found = &system->pools[i];
+	}
+	return found;
+}
+
+enum cli_exit cli_not_loaded(struct cli *cli, const struct cli_pool *pool)
+{
+	char next[TIER_NAME_SIZE + 128];
+
+	snprintf(next, sizeof(next), "`tpchange -an %s` takes the device away; see to the cause, then "
+		 "-ay tries again.", pool->info.name);
+	return cli_failed(cli, next, "pool %s: " TIER_NOT_LOADED_TEXT, pool->info.name);
 }
 
 enum cli_exit cli_need_pool(struct cli *cli, const struct cli_system *system, const char *name,
@@ -134,6 +193,8 @@ enum cli_exit cli_need_pool(struct cli *cli, const struct cli_system *system, co
 	if (!pool)
 		return cli_failed(cli, "`tps` lists the pools; `tpchange -ay` activates one.",
 				  "no pool '%s' is active", name);
+	if (!pool->is_loaded)
+		return cli_not_loaded(cli, pool);
 	*ret_pool = pool;
 	return CLI_OK;
 }

@@ -15,8 +15,13 @@
 #include "policy.h"
 #include "status.h"
 
+/*
+ * One that the kernel could not load has no backend, and its info only mode,
+ * name and, if that can be found out, uuid.
+ */
 struct cli_pool {
 	struct tier_dm_device device;
+	bool is_loaded;
 	struct tier_backend backend;
 	struct tier_pool_status status;
 	struct tier_pool_info info;	/* info.name is what users call it */
@@ -39,10 +44,13 @@ void cli_system_clear(struct cli_system *system);
  */
 enum cli_exit cli_begin(struct cli *cli, struct cli_system *ret_system);
 
-/* By name or uuid; NULL: no such pool is active. */
+/* By the name of its device, its uuid, or the name in its label; NULL: no such pool is active. */
 struct cli_pool *cli_system_pool(const struct cli_system *system, const char *name);
 
-/* The same for a command that needs it. */
+/* Fails for a pool that is not loaded, with what to do. */
+enum cli_exit cli_not_loaded(struct cli *cli, const struct cli_pool *pool);
+
+/* cli_system_pool() for a command that needs the pool, loaded. */
 enum cli_exit cli_need_pool(struct cli *cli, const struct cli_system *system, const char *name,
 			    struct cli_pool **ret_pool);
 

@@ -142,7 +142,7 @@ static void add(struct discover *discover, struct known *known, const struct clo
 		known->is_added = true;
 		return;
 	}
-	/* While its metadata are being loaded a pool answers nothing that can be understood. */
+	/* While its metadata are being loaded a pool has nothing to tell either. */
 	if (!known->failed_ns)
 		known->failed_ns = now->boot_ns;
 	if (known->is_logged || now->boot_ns - known->failed_ns < PATIENCE_NS)
@@ -150,7 +150,8 @@ static void add(struct discover *discover, struct known *known, const struct clo
 	known->is_logged = true;
 	log_plain(discover->log, LOG_POOL_ERROR_EVENT, LOG_ERR, NULL,
 		  "pool device %s cannot be used: %s", known->dm_name,
-		  r == -EEXIST ? "another pool has the same name" : strerror(-r));
+		  r == -EEXIST ? "another pool has the same name" :
+		  r == -ENODATA ? TIER_NOT_LOADED_TEXT : strerror(-r));
 }
 
 static bool is_patient(const struct known *known)

@@ -24,7 +24,10 @@
 void pool_fail(struct pool *pool, const char *call, int error, const struct clock_time *now)
 {
 	int64_t wait_ns = FAULT_FIRST_WAIT_NS << (pool->fault_count < 5 ? pool->fault_count : 5);
+	bool is_news;
 
+	snprintf(pool->fault_text, sizeof(pool->fault_text), "%s failed: %s", call,
+		 error == -ENODATA ? TIER_NOT_LOADED_TEXT : strerror(-error));
 	/* A signal came in between: once more, soon. */
 	if (error == -EINTR) {
 		pool->collect_ns = now->boot_ns + INTERRUPTED_WAIT_NS;
@@ -42,10 +45,10 @@ void pool_fail(struct pool *pool, const char *call, int error, const struct cloc
 	pool->fault_until_ns = now->boot_ns + wait_ns;
 	pool->fault_count++;
 	pool->fault = POOL_FAULT_CALL;
-	snprintf(pool->fault_text, sizeof(pool->fault_text), "%s failed: %s", call,
-		 strerror(-error));
-	log_plain(pool->env->log, LOG_POOL_ERROR_EVENT,
-		  pool->fault_count == 1 ? LOG_ERR : LOG_DEBUG, pool->name,
+	/* One that is being loaded answers so, too: see whether it lasts. */
+	is_news = !pool->fault_is_logged && (error != -ENODATA || pool->fault_count > 1);
+	pool->fault_is_logged |= is_news;
+	log_plain(pool->env->log, LOG_POOL_ERROR_EVENT, is_news ? LOG_ERR : LOG_DEBUG, pool->name,
 		  "%s; trying again in %llds", pool->fault_text,
 		  (long long)(wait_ns / CLOCK_NS_PER_S));
 }

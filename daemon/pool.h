@@ -126,6 +126,7 @@ struct pool {
 
 	enum pool_fault fault;
 	unsigned int fault_count;
+	bool fault_is_logged;
 	char fault_text[160];
 
 	struct tier_planner *planner;

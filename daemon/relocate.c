@@ -456,8 +456,10 @@ int64_t pool_tick(struct pool *pool, const struct clock_time *now)
 	pool->was_busy = status.active > 0;
 	if (has_collected && pool->fault_count && pool->fault == POOL_FAULT_NONE) {
 		pool->fault_count = 0;
-		log_plain(pool->env->log, LOG_POOL_RECOVERED_EVENT, LOG_NOTICE, pool->name,
-			  "works again");
+		if (pool->fault_is_logged)
+			log_plain(pool->env->log, LOG_POOL_RECOVERED_EVENT, LOG_NOTICE, pool->name,
+				  "works again");
+		pool->fault_is_logged = false;
 	}
 	if (now->boot_ns >= pool->save_ns)
 		pool_save(pool, now);

@@ -105,6 +105,9 @@ struct tier_pool_info {
 	size_t nr_volumes;
 };
 
+/* -ENODATA of read_pool, in words. */
+#define TIER_NOT_LOADED_TEXT	"the kernel could not load it; its log (dmesg) says why"
+
 /* Release the arrays of an info and zero it; for the cleanup attribute too. NULL is fine. */
 void tier_pool_info_clear(struct tier_pool_info *info);
 
@@ -198,7 +201,8 @@ struct tier_finished_head {
 struct tier_backend_ops {
 	/*
 	 * State of the pool with its devices and volumes. Never waits for I/O.
-	 * The caller clears *ret_info (tier_pool_info_clear).
+	 * The caller clears *ret_info (tier_pool_info_clear). -ENODATA: its
+	 * device is there, but the kernel could not load the pool, or not yet.
 	 */
 	int (*read_pool)(void *ctx, struct tier_pool_info *ret_info);
 

@@ -118,7 +118,8 @@ int tier_dm_events_arm(int fd);
  * A backend for the active pool whose dm device has this name. read_pool (and
  * only it) notices that another pool has taken the name: -ENODEV. `name` of
  * what it reads is tier_name_dm_to_pool() of the device's name. -ENODEV: no such
- * device or not a tier-pool. tier_dm_backend_close(): NULL ops are fine.
+ * device or not a tier-pool; -ENODATA as read_pool's. tier_dm_backend_close():
+ * NULL ops are fine.
  */
 int tier_dm_backend_open(const char *name, struct tier_backend *ret_backend);
 void tier_dm_backend_close(struct tier_backend *backend);

@@ -46,7 +46,9 @@ static int read_status(const char *dm_name, struct tier_pool_status *ret_status)
 	_cleanup_free_ char *params = NULL;
 	int r = tier_dm_status(TIER_DM_POOL, dm_name, &params);
 
-	return r ? r : tier_status_parse_pool(params, ret_status);
+	if (!r)
+		r = tier_status_parse_pool(params, ret_status);
+	return r ? r : ret_status->is_loaded ? 0 : -ENODATA;
 }
 
 /* Lines of an answer: an upper bound for the size of the array that takes them. */
@@ -135,6 +137,9 @@ static int read_pool(void *ctx, struct tier_pool_info *ret_info)
 	r = read_devices(pool, &status, &info.devices, &info.nr_devices);
 	if (!r)
 		r = read_volumes(pool, &info.volumes, &info.nr_volumes);
+	/* The kernel refused its last table: the status tells of the pool that it was. */
+	if (r == -ENXIO && status.mode == TIER_POOL_FAIL)
+		return -ENODATA;
 	if (r)
 		return r;
 	*ret_info = info;

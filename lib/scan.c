@@ -23,13 +23,8 @@ static void close_dir(DIR **dir)
 
 /* Looking at one device ------------------------------------------------------------*/
 
-/* The trees to look at. */
-struct tree {
-	const char *sysfs;
-	const char *dev;
-};
-
-static FILE *open_attribute(const struct tree *tree, const char *name, const char *attribute)
+static FILE *open_attribute(const struct tier_scan_tree *tree, const char *name,
+			    const char *attribute)
 {
 	_cleanup_free_ char *path = NULL;
 
@@ -41,8 +36,8 @@ static FILE *open_attribute(const struct tree *tree, const char *name, const cha
 }
 
 /* First line of <sysfs>/<name>/<attribute>; false if there is none. */
-static bool read_attribute(const struct tree *tree, const char *name, const char *attribute,
-			   char *ret_text, size_t size)
+static bool read_attribute(const struct tier_scan_tree *tree, const char *name,
+			   const char *attribute, char *ret_text, size_t size)
 {
 	_cleanup_fclose_ FILE *file = open_attribute(tree, name, attribute);
 
@@ -52,7 +47,7 @@ static bool read_attribute(const struct tree *tree, const char *name, const char
 	return true;
 }
 
-static bool attribute_is(const struct tree *tree, const char *name, const char *attribute,
+static bool attribute_is(const struct tier_scan_tree *tree, const char *name, const char *attribute,
 			 const char *value)
 {
 	char text[32];
@@ -60,16 +55,23 @@ static bool attribute_is(const struct tree *tree, const char *name, const char *
 	return read_attribute(tree, name, attribute, text, sizeof(text)) && !strcmp(text, value);
 }
 
-static bool is_ours(const struct tree *tree, const char *name)
+/* A pool or volume, whoever made its device. */
+static bool is_ours(const struct tier_scan_tree *tree, const char *name)
 {
-	char text[160];
+	uint32_t major, minor;
+	char text[32];
 
-	return read_attribute(tree, name, "dm/uuid", text, sizeof(text)) &&
-	       !strncmp(text, "TIER-", 5);
+	if (!read_attribute(tree, name, "dev", text, sizeof(text)) ||
+	    sscanf(text, "%u:%u", &major, &minor) != 2)
+		return false;
+	for (size_t i = 0; i < tree->nr_active; i++)
+		if (tree->active[i].major == major && tree->active[i].minor == minor)
+			return true;
+	return false;
 }
 
 /* Why a device is not looked at, NULL: it is. */
-static const char *obstacle(const struct tree *tree, const char *name)
+static const char *obstacle(const struct tier_scan_tree *tree, const char *name)
 {
 	char text[32];
 
@@ -96,7 +98,7 @@ static void restore_slashes(char *name)
 }
 
 /* The name that people know, if it is there: without udev it may not be. */
-static int name_device(const struct tree *tree, struct tier_scan_device *device)
+static int name_device(const struct tier_scan_tree *tree, struct tier_scan_device *device)
 {
 	char dm_name[TIER_NAME_SIZE];
 	const int size = sizeof(device->path);
@@ -111,7 +113,8 @@ static int name_device(const struct tree *tree, struct tier_scan_device *device)
 	return 0;
 }
 
-static int look_at(const struct tree *tree, const char *name, struct tier_scan_device *ret_device)
+static int look_at(const struct tier_scan_tree *tree, const char *name,
+		   struct tier_scan_device *ret_device)
 {
 	struct tier_scan_device device = {};
 	_cleanup_close_ int fd = -1;
@@ -140,7 +143,7 @@ static int look_at(const struct tree *tree, const char *name, struct tier_scan_d
 }
 
 /* Is one of ours below it, over any number of devices between? A partition's disk is. */
-static bool is_on_ours(const struct tree *tree, const char *name, int depth)
+static bool is_on_ours(const struct tier_scan_tree *tree, const char *name, int depth)
 {
 	static const char *const folders[] = { "slaves", "../slaves" };
 
@@ -171,12 +174,11 @@ static bool is_on_ours(const struct tree *tree, const char *name, int depth)
 	return false;
 }
 
-const char *tier_scan_obstacle(const char *sysfs, const char *name)
+const char *tier_scan_tree_obstacle(const struct tier_scan_tree *tree, const char *name)
 {
-	const struct tree tree = { .sysfs = sysfs };
-	const char *why = obstacle(&tree, name);
+	const char *why = obstacle(tree, name);
 
-	if (!why && is_on_ours(&tree, name, 0))
+	if (!why && is_on_ours(tree, name, 0))
 		why = "is built on a volume of dm-tier";
 	return why;
 }
@@ -194,7 +196,8 @@ static int is_device_name(const struct dirent *entry)
 }
 
 /* Is `below` part of `above`, over any number of devices between? */
-static bool is_held_by(const struct tree *tree, const char *below, const char *above, int depth)
+static bool is_held_by(const struct tier_scan_tree *tree, const char *below, const char *above,
+		       int depth)
 {
 	_cleanup_(close_dir) DIR *dir = NULL;
 	_cleanup_free_ char *path = NULL;
@@ -225,7 +228,7 @@ bool tier_scan_is_same(const struct tier_format_identity *a,
 	       !memcmp(a->device_uuid, b->device_uuid, 16);
 }
 
-static void drop_lower_ones(const struct tree *tree, struct tier_scan *scan)
+static void drop_lower_ones(const struct tier_scan_tree *tree, struct tier_scan *scan)
 {
 	size_t kept = 0;
 
@@ -252,14 +255,13 @@ static void free_names(struct dirent **names, int count)
 	free(names);
 }
 
-int tier_scan_tree(const char *sysfs, const char *dev, struct tier_scan *ret_scan)
+int tier_scan_tree(const struct tier_scan_tree *tree, struct tier_scan *ret_scan)
 {
-	const struct tree tree = { sysfs, dev };
 	struct tier_scan scan = {};
 	struct dirent **names;
 	int count, r;
 
-	count = scandir(sysfs, &names, is_device_name, compare_names);
+	count = scandir(tree->sysfs, &names, is_device_name, compare_names);
 	if (count < 0)
 		return -errno;
 	scan.devices = calloc(count + 1, sizeof(*scan.devices));
@@ -270,23 +272,53 @@ int tier_scan_tree(const char *sysfs, const char *dev, struct tier_scan *ret_sca
 	for (int i = 0; i < count; i++) {
 		struct tier_scan_device *device = &scan.devices[scan.nr_devices];
 
-		if (obstacle(&tree, names[i]->d_name))
+		if (obstacle(tree, names[i]->d_name))
 			continue;
-		r = look_at(&tree, names[i]->d_name, device);
+		r = look_at(tree, names[i]->d_name, device);
 		if (r)
 			scan.nr_unreadable++;
 		else if (device->identity.kind != TIER_FORMAT_NONE)
 			scan.nr_devices++;
 	}
 	free_names(names, count);
-	drop_lower_ones(&tree, &scan);
+	drop_lower_ones(tree, &scan);
 	*ret_scan = scan;
 	return 0;
 }
 
+/* The caller frees *ret_active. Without device-mapper nothing is active. */
+static int list_active(struct tier_scan_tree *tree, struct tier_dm_device **ret_active)
+{
+	int r = tier_dm_list(ret_active, &tree->nr_active);
+
+	if (r == -EOPNOTSUPP)
+		return 0;
+	if (!r)
+		tree->active = *ret_active;
+	return r;
+}
+
 int tier_scan_system(struct tier_scan *ret_scan)
 {
-	return tier_scan_tree("/sys/class/block", "/dev", ret_scan);
+	struct tier_scan_tree tree = { .sysfs = "/sys/class/block", .dev = "/dev" };
+	_cleanup_free_ struct tier_dm_device *active = NULL;
+	int r = list_active(&tree, &active);
+
+	return r ? r : tier_scan_tree(&tree, ret_scan);
+}
+
+int tier_scan_obstacle(uint32_t major, uint32_t minor, const char **ret_why)
+{
+	struct tier_scan_tree tree = { .sysfs = "/sys/dev/block" };
+	_cleanup_free_ struct tier_dm_device *active = NULL;
+	char number[32];
+	int r = list_active(&tree, &active);
+
+	if (r)
+		return r;
+	snprintf(number, sizeof(number), "%u:%u", major, minor);
+	*ret_why = tier_scan_tree_obstacle(&tree, number);
+	return 0;
 }
 
 void tier_scan_clear(struct tier_scan *scan)

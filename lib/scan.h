@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Finding pools: every block device that carries metadata or a label of ours,
- * sorted into pools, each with what is missing. Reads only. Does not ask
- * device-mapper whether a pool is active (dm.h does).
+ * sorted into pools, each with what is missing. Reads only. Whether a pool is
+ * active is not its business (dm.h knows).
  *
  * Rules for every call: 0 or -errno, `ret_` outputs only on success. Needs root.
  * Blocks for a few reads of each device, and of a pool's metadata for its log.
@@ -16,6 +16,7 @@
 
 #include "backend.h"
 #include "cause.h"
+#include "dm.h"
 #include "format.h"
 
 struct tier_scan_device {
@@ -30,8 +31,8 @@ struct tier_scan_device {
 /*
  * All devices of dm-tier, in the order of their kernel names. Not looked at are
  * devices without a medium, removable ones, suspended dm devices (a read would
- * hang) and volumes of pools. Of devices with the same content of which one is
- * built on the other (mirror legs, paths) only the topmost counts.
+ * hang), active pools and volumes. Of devices with the same content of which one
+ * is built on the other (mirror legs, paths) only the topmost counts.
  *
  * A device that cannot be read is left out; *ret_unreadable says how many.
  */
@@ -43,15 +44,23 @@ struct tier_scan {
 
 int tier_scan_system(struct tier_scan *ret_scan);
 
-/* The same of another tree: in place of /sys/class/block and /dev. For tests. */
-int tier_scan_tree(const char *sysfs, const char *dev, struct tier_scan *ret_scan);
+/* The same of another tree: in place of /sys/class/block, /dev and what dm.h lists. For tests. */
+struct tier_scan_tree {
+	const char *sysfs;
+	const char *dev;
+	const struct tier_dm_device *active;	/* pools and volumes */
+	size_t nr_active;
+};
+
+int tier_scan_tree(const struct tier_scan_tree *tree, struct tier_scan *ret_scan);
 
 /*
  * Why a pool may not take a device: a scan would not find it, or it is built on a
  * volume of a pool (its own, perhaps). A phrase like "is a removable disk"; NULL: it
- * may. The device is the folder `name` in `sysfs`: <major>:<minor> in /sys/dev/block.
+ * may.
  */
-const char *tier_scan_obstacle(const char *sysfs, const char *name);
+int tier_scan_obstacle(uint32_t major, uint32_t minor, const char **ret_why);
+const char *tier_scan_tree_obstacle(const struct tier_scan_tree *tree, const char *name);
 
 /* For the cleanup attribute too. */
 void tier_scan_clear(struct tier_scan *scan);

@@ -95,6 +95,11 @@ int tier_status_parse_pool(const char *params, struct tier_pool_status *ret_stat
 	uint32_t pairs;
 
 	status.mode = take_mode(&words);
+	if (!words.bad && status.mode == TIER_POOL_FAIL && tier_words_at_end(&words)) {
+		*ret_status = status;
+		return 0;
+	}
+	status.is_loaded = true;
 	status.commit = tier_words_u64(&words, U64);
 	tier_words_pair(&words, '/', U64, &status.used_log_blocks, &status.log_blocks);
 	status.needs_check = tier_words_u32(&words, 1);

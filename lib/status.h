@@ -30,8 +30,14 @@ struct tier_device_status {
 	uint64_t errors;
 };
 
+/*
+ * A pool that the kernel could not load, or that it is just loading, says `fail`
+ * and nothing else: is_loaded is false and the rest zero but for the mode. One
+ * that failed later still tells all.
+ */
 struct tier_pool_status {
 	enum tier_pool_mode mode;
+	bool is_loaded;
 	uint64_t commit;		/* number of the last one */
 	uint64_t used_log_blocks;
 	uint64_t log_blocks;

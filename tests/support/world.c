@@ -30,6 +30,7 @@ static void take_log(void *ctx, const struct log_record *record)
 	struct world *w = ctx;
 
 	w->events[record->event]++;
+	w->priorities[record->priority]++;
 	snprintf(w->last_text[record->event], sizeof(w->last_text[0]), "%s", record->text);
 }
 

@@ -33,6 +33,7 @@ struct world {
 	unsigned int ticks;
 
 	unsigned int events[LOG_EVENT_COUNT];
+	unsigned int priorities[8];	/* by syslog's numbers */
 	char last_text[LOG_EVENT_COUNT][512];
 };
 

@@ -697,6 +697,38 @@ static void test_calls_fail(void **state)
 	world_free(w);
 }
 
+/* While the pool is loaded anew it cannot be read: an error only if that lasts. */
+static void test_pool_not_loaded(void **state)
+{
+	struct world *w = world_new("");
+	struct tierd_error error;
+	struct tierd_plan plan;
+	struct clock_time now;
+
+	make_hot_spot(w);
+	w->read_error = -ENODATA;
+	world_run_for(w, 600);
+	assert_state(w, "error", "throttled");
+	assert_string_equal(pool_row(w).detail,
+			    "reading the pool failed: " TIER_NOT_LOADED_TEXT);
+	assert_int_equal(w->priorities[LOG_ERR], 1);
+	w->read_error = 0;
+	world_run_for(w, 600);
+	assert_state(w, "idle", "outside_window");
+	assert_int_equal(w->events[LOG_POOL_RECOVERED_EVENT], 1);
+
+	w->read_error = -ENODATA;
+	now = world_now(w);
+	assert_int_equal(tierd_plan(w->tierd, "sim", &now, &plan, &error), -EIO);
+	assert_non_null(strstr(error.text, TIER_NOT_LOADED_TEXT));
+	w->read_error = 0;
+	world_run_for(w, 600);
+	assert_state(w, "idle", "outside_window");
+	assert_int_equal(w->priorities[LOG_ERR], 1);
+	assert_int_equal(w->events[LOG_POOL_RECOVERED_EVENT], 1);
+	world_free(w);
+}
+
 static void test_pool_vanishes(void **state)
 {
 	struct world *w = world_new("");
@@ -1093,6 +1125,7 @@ int main(void)
 		cmocka_unit_test(test_meta_ro),
 		cmocka_unit_test(test_meta_ro_while_moving),
 		cmocka_unit_test(test_calls_fail),
+		cmocka_unit_test(test_pool_not_loaded),
 		cmocka_unit_test(test_pool_vanishes),
 		cmocka_unit_test(test_volumes_come_and_go),
 		cmocka_unit_test(test_policies),

@@ -19,7 +19,9 @@
 
 #define UUID	"01234567-89ab-cdef-0123-456789abcdef"
 #define OTHER	"11111111-89ab-cdef-0123-456789abcdef"
-#define STATUS(uuid) "rw 12 3/16384 0 32768 128 1 0 1 online 100 50 1 2 3 1000 8000 4 " \
+#define STATUS(uuid) "rw " REST(uuid)
+#define FAILED(uuid) "fail " REST(uuid)
+#define REST(uuid) "12 3/16384 0 32768 128 1 0 1 online 100 50 1 2 3 1000 8000 4 " \
 		     "6 1 8 9 10 1048576 5 uuid " uuid " instance 77 label - rate 0 moves 2"
 
 struct exchange {
@@ -78,6 +80,8 @@ static void test_open(void **state)
 	assert_int_equal(tier_dm_backend_open("a--b", &other), -ENODEV);
 	kernel_status = "rw nonsense";
 	assert_int_equal(tier_dm_backend_open("a--b", &other), -EPROTO);
+	kernel_status = "fail";
+	assert_int_equal(tier_dm_backend_open("a--b", &other), -ENODATA);
 	assert_null(other.ops);
 	tier_dm_backend_close(&other);
 	tier_dm_backend_close(NULL);
@@ -112,6 +116,8 @@ static void test_read_pool_fails(void **state)
 
 	kernel_status = STATUS(OTHER);	/* another pool took the name */
 	assert_int_equal(backend.ops->read_pool(backend.ctx, &info), -ENODEV);
+	kernel_status = "fail";		/* loaded anew, without success */
+	assert_int_equal(backend.ops->read_pool(backend.ctx, &info), -ENODATA);
 	kernel_status = STATUS(UUID);
 	{
 		EXPECT({ "devices", "", -ENODEV });
@@ -120,6 +126,15 @@ static void test_read_pool_fails(void **state)
 	{
 		EXPECT({ "devices", "0 " UUID " 1 online 100 50 1 2 3\n" }, { "volumes", "1 2 3\n" });
 		assert_int_equal(backend.ops->read_pool(backend.ctx, &info), -EPROTO);
+	}
+	{
+		EXPECT({ "devices", "", -ENXIO });
+		assert_int_equal(backend.ops->read_pool(backend.ctx, &info), -ENXIO);
+	}
+	{	/* What is left of a pool whose table the kernel refused: a status, and no answers. */
+		EXPECT({ "devices", "", -ENXIO });
+		kernel_status = FAILED(UUID);
+		assert_int_equal(backend.ops->read_pool(backend.ctx, &info), -ENODATA);
 	}
 	assert_int_equal(info.nr_devices, 99);
 }

@@ -3,7 +3,7 @@
  * Finding pools in a made-up /sys/class/block and /dev whose devices are image
  * files; and what is on a device before a pool takes it.
  */
-// link: blkid
+// link: blkid devmapper
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -23,6 +23,7 @@
 
 static struct pool_image image;
 static char sysfs[80], dev[80];
+static struct tier_scan_tree tree = { .sysfs = sysfs, .dev = dev };
 static u32 nr_made;
 
 static struct tier_scan scan;
@@ -131,7 +132,7 @@ static void scan_all(void)
 {
 	tier_scan_free_pools(pools, nr_pools);
 	tier_scan_clear(&scan);
-	assert_int_equal(tier_scan_tree(sysfs, dev, &scan), 0);
+	assert_int_equal(tier_scan_tree(&tree, &scan), 0);
 	assert_int_equal(tier_scan_pools(&scan, &pools, &nr_pools), 0);
 }
 
@@ -146,20 +147,21 @@ static void make_pool(void)
 
 static void test_nothing(void **state)
 {
+	const struct tier_scan_tree nowhere = { .sysfs = "/nonexistent", .dev = dev };
 	struct tier_scan none = {};
 
 	scan_all();
 	assert_int_equal(scan.nr_devices, 0);
 	assert_int_equal(nr_pools, 0);
-	assert_int_equal(tier_scan_tree("/nonexistent", dev, &none), -ENOENT);
+	assert_int_equal(tier_scan_tree(&nowhere, &none), -ENOENT);
 }
 
 /* On the machine itself, whatever it has. */
 static void test_system(void **state)
 {
-	struct tier_scan system_scan;
+	struct tier_scan system_scan = {};
 
-	assert_int_equal(tier_scan_system(&system_scan), 0);
+	assert_int_equal(tier_scan_system(&system_scan), geteuid() ? -EPERM : 0);
 	tier_scan_clear(&system_scan);
 }
 
@@ -284,13 +286,15 @@ static void test_lower_ones(void **state)
 
 static void test_not_looked_at(void **state)
 {
+	const struct tier_dm_device active[] = { { .major = 253, .minor = 7 }, { .major = 253, .minor = 3 } };
 	char path[300];
 
 	make_pool();
 	set_attribute("sda", "size", "0");
 	set_attribute("sdb", "removable", "1");
 	set_attribute("sdc", "dm/suspended", "1");
-	set_attribute("sdd", "dm/uuid", "TIER-706f6f6c-pool");
+	tree.active = active;		/* sdd, and another one */
+	tree.nr_active = 2;
 	/* A partition of a removable disk: its folder lies in the disk's. */
 	make_device("disk/sde1", image.path[0]);
 	set_attribute("disk", "removable", "1");
@@ -303,14 +307,14 @@ static void test_not_looked_at(void **state)
 	set_attribute("sda", "size", "32768");
 	set_attribute("sdb", "removable", "0");
 	set_attribute("sdc", "dm/suspended", "0");
-	set_attribute("sdd", "dm/uuid", "LVM-706f6f6c-pool");
+	tree.nr_active = 0;
 	scan_all();
 	assert_int_equal(scan.nr_devices, 4);
 }
 
 static void expect_obstacle(const char *name, const char *why)
 {
-	const char *got = tier_scan_obstacle(sysfs, name);
+	const char *got = tier_scan_tree_obstacle(&tree, name);
 
 	if (why)
 		assert_string_equal(got, why);
@@ -321,6 +325,10 @@ static void expect_obstacle(const char *name, const char *why)
 /* A pool takes only what a scan finds, and nothing that is built on a volume. */
 static void test_obstacles(void **state)
 {
+	const struct tier_dm_device active = { .major = 253, .minor = 3 };
+
+	tree.active = &active;		/* sdd */
+	tree.nr_active = 1;
 	make_pool();
 	expect_obstacle("sda", NULL);
 	set_attribute("sda", "removable", "1");
@@ -329,20 +337,22 @@ static void test_obstacles(void **state)
 	expect_obstacle("sdb", "has no medium");
 	set_attribute("sdc", "dm/suspended", "1");
 	expect_obstacle("sdc", "is suspended");
-	set_attribute("sdd", "dm/uuid", "TIER-706f6f6c-pool");
 	expect_obstacle("sdd", "is a pool or volume of dm-tier");
 
 	/* LVM on a volume, on top of something else, and a partition of that. */
 	make_dm("dm-1", "vg-lv", image.path[1]);
 	set_attribute("dm-1", "slaves/sde/size", "32768");
 	expect_obstacle("dm-1", NULL);
-	set_attribute("dm-1", "slaves/sdd/dm/uuid", "TIER-706f6f6c-volume");
+	set_attribute("dm-1", "slaves/sdd/dev", "253:3");
 	expect_obstacle("dm-1", "is built on a volume of dm-tier");
 	make_dm("dm-2", "vg-lv2", image.path[1]);
-	set_attribute("dm-2", "slaves/dm-1/slaves/sdd/dm/uuid", "TIER-706f6f6c-volume");
+	set_attribute("dm-2", "slaves/dm-1/slaves/sdd/dev", "253:3");
 	expect_obstacle("dm-2", "is built on a volume of dm-tier");
 	set_attribute("dm-2/part1", "size", "1024");
 	expect_obstacle("dm-2/part1", "is built on a volume of dm-tier");
+	tree.nr_active = 0;
+	expect_obstacle("sdd", NULL);
+	expect_obstacle("dm-2", NULL);
 }
 
 static void test_unreadable(void **state)

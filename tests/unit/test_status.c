@@ -66,7 +66,27 @@ static void test_pool(void **state)
 			 -EPROTO);
 	assert_int_equal(tier_status_parse_pool("fail 0 0/0 1 8 8 0 0 0 0 0 0 0 5 " PAIRS, &s), 0);
 	assert_int_equal(s.mode, TIER_POOL_FAIL);
+	assert_true(s.is_loaded);
 	assert_true(s.needs_check);
+}
+
+static void test_not_loaded(void **state)
+{
+	struct tier_pool_status s;
+
+	memset(&s, 0x5a, sizeof(s));
+	assert_int_equal(tier_status_parse_pool("fail", &s), 0);
+	assert_int_equal(s.mode, TIER_POOL_FAIL);
+	assert_false(s.is_loaded);
+	assert_int_equal(s.extent_sectors, 0);
+	assert_int_equal(s.nr_devices, 0);
+	assert_string_equal(s.uuid, "");
+	/* Only that word, and only alone. */
+	assert_int_equal(tier_status_parse_pool("rw", &s), -EPROTO);
+	assert_int_equal(tier_status_parse_pool("meta_ro", &s), -EPROTO);
+	assert_int_equal(tier_status_parse_pool("failed", &s), -EPROTO);
+	assert_int_equal(tier_status_parse_pool("fail 0", &s), -EPROTO);
+	assert_int_equal(tier_status_parse_pool("", &s), -EPROTO);
 }
 
 static void test_volume_status(void **state)
@@ -342,6 +362,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pool),
+		cmocka_unit_test(test_not_loaded),
 		cmocka_unit_test(test_volume_status),
 		cmocka_unit_test(test_volumes),
 		cmocka_unit_test(test_devices),
