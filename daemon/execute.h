@@ -113,6 +113,21 @@ void execute_status(const struct execute *execute, struct execute_status *ret_st
 /* The i-th move under way, then those waiting, then those pending; NULL at the end. */
 const struct tier_plan_move *execute_unfinished(const struct execute *execute, size_t i);
 
+/* An extent that is left alone since its move failed. */
+struct execute_failure {
+	uint32_t volume;
+	uint64_t extent;
+	unsigned int attempts;		/* >= 1 */
+	int64_t until_ns;
+	enum tier_reason reason;
+};
+
+/* The i-th, false behind the last one; from an earlier life, -ENOMEM; none any more. */
+bool execute_get_failure(const struct execute *execute, size_t i,
+			 struct execute_failure *ret_failure);
+int execute_add_failure(struct execute *execute, const struct execute_failure *failure);
+void execute_forget_failures(struct execute *execute);
+
 /*
  * For the next plan: extents of this volume that must stay where they are. Those
  * under way are given the device they go to. Arrays of nr_extents entries as in

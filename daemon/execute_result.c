@@ -85,6 +85,44 @@ static struct failure *add_failure(struct execute *execute, const struct tier_pl
 	return failure;
 }
 
+bool execute_get_failure(const struct execute *execute, size_t i,
+			 struct execute_failure *ret_failure)
+{
+	const struct failure *failure = &execute->failures[i];
+
+	if (i >= execute->nr_failures)
+		return false;
+	*ret_failure = (struct execute_failure) {
+		.volume = failure->move.volume,
+		.extent = failure->move.extent,
+		.attempts = failure->attempts,
+		.until_ns = failure->until_ns,
+		.reason = failure->reason,
+	};
+	return true;
+}
+
+int execute_add_failure(struct execute *execute, const struct execute_failure *failure)
+{
+	const struct tier_plan_move move = {
+		.volume = failure->volume,
+		.extent = failure->extent,
+	};
+	struct failure *added = add_failure(execute, &move);
+
+	if (!added)
+		return -ENOMEM;
+	added->attempts = failure->attempts;
+	added->until_ns = failure->until_ns;
+	added->reason = failure->reason;
+	return 0;
+}
+
+void execute_forget_failures(struct execute *execute)
+{
+	execute->nr_failures = 0;
+}
+
 void execute_end_failed(struct execute *execute, const struct tier_plan_move *move, bool is_adopted,
 		       enum tier_reason reason, int error, int64_t now_ns)
 {

@@ -390,6 +390,8 @@ static int begin(struct pool *pool, const struct config *config, const struct cl
 	if (!r)
 		r = execute_new(&pool->backend, &observer, &pool->execute);
 	if (!r)
+		r = pool_restore_failures(pool);
+	if (!r)
 		r = execute_adopt(pool->execute, &pool->info);
 	if (r)
 		return r;

@@ -171,6 +171,9 @@ void pool_report_skipped(const struct pool *pool, int64_t since_s, const struct 
 /* Before the first pool_refresh(). Only -ENOMEM is an error: bad state is no state. */
 int pool_restore(struct pool *pool, const struct clock_time *now);
 
+/* What failed before, of volumes that there still are; when pool->execute is there. -ENOMEM. */
+int pool_restore_failures(struct pool *pool);
+
 /* Logs a failure and tries again at the next occasion. Blocks until it is durable. */
 int pool_save(struct pool *pool, const struct clock_time *now);
 

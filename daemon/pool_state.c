@@ -64,6 +64,54 @@ int pool_restore(struct pool *pool, const struct clock_time *now)
 	return 0;
 }
 
+int pool_restore_failures(struct pool *pool)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < pool->restored.nr_failures; i++) {
+		const struct state_failure *restored = &pool->restored.failures[i];
+		struct execute_failure failure = {
+			.extent = restored->extent,
+			.attempts = restored->attempts,
+			.until_ns = restored->until_ns,
+			.reason = restored->reason,
+		};
+
+		for (size_t v = 0; !r && v < pool->info.nr_volumes; v++) {
+			if (pool->info.volumes[v].generation != restored->volume_generation)
+				continue;
+			failure.volume = pool->info.volumes[v].id;
+			r = execute_add_failure(pool->execute, &failure);
+		}
+	}
+	return r;
+}
+
+static int save_failures(const struct pool *pool, struct state *state)
+{
+	struct execute_failure failure;
+	size_t nr = 0;
+
+	while (execute_get_failure(pool->execute, nr, &failure))
+		nr++;
+	state->failures = calloc(nr + 1, sizeof(*state->failures));
+	if (!state->failures)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		execute_get_failure(pool->execute, i, &failure);
+		for (size_t v = 0; failure.attempts && v < pool->nr_volumes; v++)
+			if (pool->volumes[v]->info.id == failure.volume)
+				state->failures[state->nr_failures++] = (struct state_failure) {
+					.volume_generation = pool->volumes[v]->info.generation,
+					.extent = failure.extent,
+					.until_ns = failure.until_ns,
+					.attempts = failure.attempts,
+					.reason = failure.reason,
+				};
+	}
+	return 0;
+}
+
 int pool_save(struct pool *pool, const struct clock_time *now)
 {
 	_cleanup_free_ struct state_volume *volumes = NULL;
@@ -93,9 +141,12 @@ int pool_save(struct pool *pool, const struct clock_time *now)
 		for (size_t i = 0; i < pool->restored.nr_volumes; i++)
 			if (pool->restored.volumes[i].heat.nr_terms)
 				volumes[state.nr_volumes++] = pool->restored.volumes[i];
+		r = save_failures(pool, &state);
+	}
+	if (!r)
 		r = state_save(pool->env->store_ops, pool->env->state_dirfd, pool->info.uuid,
 			       &state, &pool->state_generation);
-	}
+	free(state.failures);
 	if (r) {
 		log_plain(pool->env->log, LOG_STATE_NOT_SAVED_EVENT, LOG_ERR, pool->name,
 			  "its heat could not be saved: %s; trying again", strerror(-r));

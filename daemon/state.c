@@ -27,10 +27,13 @@ struct disk_head {
 	uint32_t watched;
 	uint32_t paused;
 	uint32_t nr_volumes;
-	uint32_t reserved;
+	uint32_t nr_failures;		/* 0 in files of before there were any */
 };
 
-/* Followed by heat[nr_terms][], born[], base[], each of nr_extents entries. */
+/*
+ * Then the volumes, each followed by heat[nr_terms][], born[], base[] of nr_extents
+ * entries, and an array of struct state_failure.
+ */
 struct disk_volume {
 	uint32_t id;
 	uint32_t nr_terms;
@@ -50,6 +53,7 @@ void state_clear(struct state *state)
 	for (size_t i = 0; i < state->nr_volumes; i++)
 		tier_heat_volume_clear(&state->volumes[i].heat);
 	free(state->volumes);
+	free(state->failures);
 	memset(state, 0, sizeof(*state));
 }
 
@@ -104,8 +108,10 @@ int state_encode(const struct state *state, void **ret_data, size_t *ret_size)
 		.watched = state->watched,
 		.paused = state->paused,
 		.nr_volumes = state->nr_volumes,
+		.nr_failures = state->nr_failures,
 	};
-	size_t size = sizeof(head);
+	size_t failures_bytes = state->nr_failures * sizeof(*state->failures);
+	size_t size = sizeof(head) + failures_bytes;
 	void *data, *at;
 
 	memcpy(head.boot_id, state->boot_id, sizeof(state->boot_id));
@@ -119,6 +125,8 @@ int state_encode(const struct state *state, void **ret_data, size_t *ret_size)
 	at = put(data, &head, sizeof(head));
 	for (size_t i = 0; i < state->nr_volumes; i++)
 		at = put_volume(at, &state->volumes[i]);
+	if (failures_bytes)
+		put(at, state->failures, failures_bytes);
 	*ret_data = data;
 	*ret_size = size;
 	return 0;
@@ -219,7 +227,30 @@ static int take_volumes(struct reader *reader, uint32_t nr_volumes, struct state
 		if (r)
 			return r;
 	}
-	return reader->left ? -EBADMSG : 0;
+	return 0;
+}
+
+static int take_failures(struct reader *reader, uint32_t nr_failures, struct state *state)
+{
+	int r = 0;
+
+	if (reader->left != nr_failures * sizeof(*state->failures))
+		return -EBADMSG;
+	if (!nr_failures)
+		return 0;
+	state->failures = malloc(reader->left);
+	if (!state->failures)
+		return -ENOMEM;
+	state->nr_failures = nr_failures;
+	r = take(reader, state->failures, reader->left);
+	for (size_t i = 0; !r && i < nr_failures; i++) {
+		const struct state_failure *failure = &state->failures[i];
+
+		if (!failure->attempts || failure->reason >= TIER_REASON_COUNT ||
+		    failure->extent >= MAX_EXTENTS || !is_time(failure->until_ns))
+			r = -EBADMSG;
+	}
+	return r;
 }
 
 int state_decode(const void *data, size_t size, struct state *ret_state)
@@ -246,6 +277,8 @@ int state_decode(const void *data, size_t size, struct state *ret_state)
 	};
 	memcpy(state.boot_id, head.boot_id, sizeof(state.boot_id));
 	r = take_volumes(&reader, head.nr_volumes, &state);
+	if (!r)
+		r = take_failures(&reader, head.nr_failures, &state);
 	if (r) {
 		state_clear(&state);
 		return r;
@@ -267,6 +300,8 @@ void state_rebase(struct state *state, const char *boot_id, const struct clock_t
 	delta_ns = now->boot_ns - passed_s * CLOCK_NS_PER_S - state->saved.boot_ns;
 	for (size_t i = 0; i < state->nr_volumes; i++)
 		tier_heat_shift(&state->volumes[i].heat, delta_ns);
+	for (size_t i = 0; i < state->nr_failures; i++)
+		state->failures[i].until_ns += delta_ns;
 	state->saved.boot_ns += delta_ns;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What tierd remembers of a pool over restarts: the heat of its extents with the
- * counters it was read from, whether it is paused, how the last relocation went.
+ * counters it was read from, whether it is paused, how the last relocation went,
+ * which moves failed and are not to be tried again yet.
  *
  * Because the counters that a heat was made from are saved with it, what happens
  * between the last save and the death of tierd is not lost either, as long as
@@ -44,6 +45,15 @@ struct state_volume {
 	struct tier_heat_volume heat;	/* names its volume by generation */
 };
 
+/* A move that failed: its extent is left alone for a while. */
+struct state_failure {
+	uint64_t volume_generation;
+	uint64_t extent;
+	int64_t until_ns;		/* CLOCK_BOOTTIME */
+	uint32_t attempts;		/* >= 1 */
+	uint32_t reason;		/* enum tier_reason */
+};
+
 struct state {
 	struct clock_time saved;
 	char boot_id[CLOCK_BOOT_ID_SIZE];
@@ -54,9 +64,11 @@ struct state {
 	struct state_relocation relocation;
 	struct state_volume *volumes;
 	size_t nr_volumes;
+	struct state_failure *failures;
+	size_t nr_failures;
 };
 
-/* Release the volumes and their heat, zero it. */
+/* Release the volumes, their heat and the failures, zero it. */
 void state_clear(struct state *state);
 
 /* -ENOMEM. *ret_data is malloc'ed. */

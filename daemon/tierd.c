@@ -94,6 +94,8 @@ int tierd_remove_pool(struct tierd *tierd, const char *name, const struct clock_
 	log_plain(tierd->env.log, LOG_POOL_GONE_EVENT, LOG_INFO, name, "gone");
 	if (pool->is_running)
 		pool->relocation.end_s = now->real_s;
+	/* Who took the pool down may have seen to what made moves fail. */
+	execute_forget_failures(pool->execute);
 	pool_save(pool, now);
 	tierd->changes += pool->changes + 1;
 	pool_free(pool);

@@ -293,6 +293,11 @@ static void fill_state(struct state *state)
 	fill_volume(&state->volumes[0], 0, 10, 1);
 	fill_volume(&state->volumes[1], 7, 0, 2);
 	fill_volume(&state->volumes[2], 4095, 1000, 3);
+	state->failures = calloc(2, sizeof(*state->failures));
+	state->nr_failures = 2;
+	state->failures[0] = (struct state_failure) { 1007, 3, -77, 1, TIER_REASON_NO_SPACE };
+	state->failures[1] = (struct state_failure) { 5095, 999, INT64_C(1) << 60, 20,
+						      TIER_REASON_DST_WRITE_ERROR };
 }
 
 static void assert_same_volume(const struct state_volume *a, const struct state_volume *b)
@@ -342,6 +347,25 @@ static void test_round_trip(void **state)
 	assert_int_equal(loaded.nr_volumes, 3);
 	for (int i = 0; i < 3; i++)
 		assert_same_volume(&loaded.volumes[i], &saved.volumes[i]);
+	assert_int_equal(loaded.nr_failures, 2);
+	assert_memory_equal(loaded.failures, saved.failures, 2 * sizeof(*saved.failures));
+}
+
+/* As it was before there were failures in it: the number of bytes is part of the format. */
+static void test_old_file(void **state)
+{
+	_cleanup_(state_clear) struct state saved, decoded = { 0 };
+	_cleanup_free_ void *data = NULL;
+	size_t size, volumes = 3 * 72 + 10 * 40 + 1000 * 48;
+
+	fill_state(&saved);
+	saved.nr_failures = 0;
+	assert_int_equal(state_encode(&saved, &data, &size), 0);
+	assert_int_equal(size, 240 + volumes);
+	assert_int_equal(state_decode(data, size, &decoded), 0);
+	assert_int_equal(decoded.nr_volumes, 3);
+	assert_int_equal(decoded.nr_failures, 0);
+	assert_null(decoded.failures);
 }
 
 static void test_save_fails(void **state)
@@ -419,6 +443,26 @@ static void test_decode_checks_heat(void **state)
 	assert_refused(&saved);
 }
 
+static void test_decode_checks_failures(void **state)
+{
+	_cleanup_(state_clear) struct state saved = { 0 };
+	struct state_failure good;
+
+	fill_state(&saved);
+	good = saved.failures[1];
+	saved.failures[1].attempts = 0;
+	assert_refused(&saved);
+	saved.failures[1] = good;
+	saved.failures[1].reason = TIER_REASON_COUNT;
+	assert_refused(&saved);
+	saved.failures[1] = good;
+	saved.failures[1].extent = UINT64_C(1) << 24;
+	assert_refused(&saved);
+	saved.failures[1] = good;
+	saved.failures[1].until_ns = INT64_MIN;
+	assert_refused(&saved);
+}
+
 static void test_rebase(void **state)
 {
 	const struct clock_time later = { .boot_ns = 50 * CLOCK_NS_PER_S, .real_s = 1700003600 };
@@ -435,6 +479,7 @@ static void test_rebase(void **state)
 	shift = (50 - 3600) * CLOCK_NS_PER_S - 123456789;
 	assert_int_equal(saved.volumes[0].heat.scale_ns, 100 + shift);
 	assert_int_equal(saved.volumes[2].heat.epoch_ns, -5000 + shift);
+	assert_int_equal(saved.failures[0].until_ns, -77 + shift);
 	assert_int_equal(saved.saved.boot_ns, (50 - 3600) * CLOCK_NS_PER_S);
 	state_clear(&saved);
 
@@ -463,6 +508,8 @@ int main(void)
 		with_folder(test_save_fails),
 		cmocka_unit_test(test_decode_anything),
 		cmocka_unit_test(test_decode_checks_heat),
+		cmocka_unit_test(test_decode_checks_failures),
+		cmocka_unit_test(test_old_file),
 		cmocka_unit_test(test_rebase),
 	};
 

@@ -937,6 +937,53 @@ static void test_restart(void **state)
 	world_free(w);
 }
 
+static void restart(struct world *w, bool is_boot)
+{
+	const struct clock_time now = world_now(w);
+
+	assert_int_equal(tierd_save(w->tierd, &now), 0);
+	tierd_free(w->tierd);
+	if (is_boot)
+		reboot(w);
+	world_start_tierd(w);
+	world_tick(w);
+}
+
+/* Extents whose moves failed are left alone as long as they would have been. */
+static void test_restart_keeps_failures(void **state)
+{
+	struct world *w = world_new("");
+	struct clock_time now;
+
+	make_hot_spot(w);
+	tier_sim_fail_moves(w->sim, 0, TIER_REASON_NOT_CONVERGING, 1000000);
+	relocate(w, "sim", true, "");
+	world_run_for(w, 200);
+	assert_int_equal(pool_row(w).failed_moves, 5);
+	assert_int_equal(tier_sim_nr_migrates(w->sim), 30);
+	for (int is_boot = 0; is_boot <= 1; is_boot++) {
+		restart(w, is_boot);
+		relocate(w, "sim", true, "");
+		world_run_for(w, 30);
+		assert_int_equal(tier_sim_nr_migrates(w->sim), 30);
+	}
+	/* Then they are tried again, once each. */
+	world_run_for(w, 100);
+	relocate(w, "sim", true, "");
+	world_run_for(w, 100);
+	assert_int_equal(tier_sim_nr_migrates(w->sim), 35);
+	/* Who takes the pool down has seen to the cause. */
+	now = world_now(w);
+	assert_int_equal(tierd_remove_pool(w->tierd, "sim", &now), 0);
+	world_add_pool(w);
+	tier_sim_fail_moves(w->sim, 0, TIER_REASON_NOT_CONVERGING, 0);
+	relocate(w, "sim", true, "");
+	world_run_for(w, 10);
+	assert_int_equal(tier_sim_nr_migrates(w->sim), 40);
+	assert_int_equal(on_tier(w, 0), 5);
+	world_free(w);
+}
+
 /*
  * Killed at any moment, never saved by hand: I/O between the last save and the
  * death is still in the kernel's counters, and so is I/O while it was dead.
@@ -1131,6 +1178,7 @@ int main(void)
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_reload),
 		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_restart_keeps_failures),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_no_heat_yet),
 		cmocka_unit_test(test_damaged_state),
