@@ -83,15 +83,15 @@ fi
 # The rules of check-mutations, then those that only a model can break.
 broken SKIP_DATA_FLUSH commit
 broken PUBLISH_BEFORE_COMMIT move
-broken REUSE_BEFORE_FREE commit
+broken REUSE_BEFORE_FREE commit -DOPS1=1
 broken DIRTY_AT_SUBMISSION move
 broken FUA_BEFORE_COMMIT commit -DSHARED -DFRESH
 broken NO_CRC_CHAIN log
 broken SKIP_ZEROING commit
 broken FREE_WITHOUT_SECOND_DRAIN move -DW0=0 -DR=1 -DFLUSHES=0
 if [ $quick -eq 0 ]; then
-	broken NO_CRC_CHAIN commit
-	broken DIRTY_AT_SUBMISSION commit
+	broken NO_CRC_CHAIN commit -DOPS1=1
+	broken DIRTY_AT_SUBMISSION commit -DSHARED -DFRESH
 	broken SKIP_DATA_FLUSH move
 	broken NO_REREAD move
 	broken FREE_WITHOUT_DRAIN commit -DCROSS -DOPS1=1
