@@ -24,9 +24,9 @@ static const char *why(int r, const char *cause, char *ret_text, size_t size)
 
 #define WHY_SIZE	(TIER_CAUSE_SIZE + 128)
 
-static const char *next_step(int r)
+static const char *next_step(int r, const char *cause)
 {
-	if (r == -EOPNOTSUPP || r == -EINVAL)
+	if (r == -EOPNOTSUPP || (r == -EINVAL && (!*cause || strstr(cause, "unknown target"))))
 		return "Is the module there? `modprobe dm-tier`; `dmesg` may say more.";
 	return "`dmesg` may say more.";
 }
@@ -63,7 +63,7 @@ enum cli_exit cli_activate_pool(struct cli *cli, const char *pool_name, const ch
 				  "pool %s: a device-mapper device of that name or UUID is there",
 				  pool_name);
 	if (r)
-		return cli_failed(cli, next_step(r), "pool %s cannot be activated: %s", pool_name,
+		return cli_failed(cli, next_step(r, cause), "pool %s cannot be activated: %s", pool_name,
 				  why(r, cause, text, sizeof(text)));
 	memcpy(ret_dm_name, name, sizeof(name));
 	return CLI_OK;
@@ -90,7 +90,7 @@ enum cli_exit cli_reload_pool(struct cli *cli, const struct cli_pool *pool,
 		   (unsigned long long)line.sectors, params);
 	r = tier_dm_reload(&line, cause);
 	if (r)
-		return cli_failed(cli, next_step(r), "pool %s cannot be reloaded: %s",
+		return cli_failed(cli, next_step(r, cause), "pool %s cannot be reloaded: %s",
 				  pool->info.name, why(r, cause, text, sizeof(text)));
 	return CLI_OK;
 }
@@ -152,7 +152,7 @@ enum cli_exit cli_activate_volume(struct cli *cli, const struct cli_pool *pool,
 				  "volume %s/%s: a device-mapper device of that name or UUID is there",
 				  pool->info.name, volume_name);
 	if (r)
-		return cli_failed(cli, next_step(r), "volume %s/%s cannot be activated: %s",
+		return cli_failed(cli, next_step(r, cause), "volume %s/%s cannot be activated: %s",
 				  pool->info.name, volume_name, why(r, cause, text, sizeof(text)));
 	return CLI_OK;
 }
@@ -175,7 +175,7 @@ enum cli_exit cli_reload_volume(struct cli *cli, const struct cli_pool *pool,
 		   (unsigned long long)sectors, params);
 	r = tier_dm_reload(&line, cause);
 	if (r)
-		return cli_failed(cli, next_step(r), "/dev/mapper/%s cannot be reloaded: %s",
+		return cli_failed(cli, next_step(r, cause), "/dev/mapper/%s cannot be reloaded: %s",
 				  device->name, why(r, cause, text, sizeof(text)));
 	return CLI_OK;
 }

@@ -85,12 +85,30 @@ static void build_getopt(const struct cli_command *command, char *ret_letters,
 	ret_longs[longs] = (struct option){ 0 };
 }
 
+/* A word that is there twice counts once, where there may be any number. */
+static void drop_doubled_words(struct cli *cli)
+{
+	int kept = 0;
+
+	for (int i = 0; i < cli->nr_words; i++) {
+		int j = 0;
+
+		while (j < kept && strcmp(cli->words[j], cli->words[i]))
+			j++;
+		if (j == kept)
+			cli->words[kept++] = cli->words[i];
+	}
+	cli->nr_words = kept;
+}
+
 static int end_options(struct cli *cli)
 {
 	const struct cli_command *command = cli->command;
 
 	cli->words = cli->argv + optind;
 	cli->nr_words = cli->argc - optind;
+	if (command->max_words < 0)
+		drop_doubled_words(cli);
 	if (cli->nr_words < command->min_words) {
 		cli->exit = cli_bad_line(cli, "The option -h shows how it is used.",
 					 "%s is missing", command->words);

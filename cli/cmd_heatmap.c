@@ -208,6 +208,10 @@ static enum cli_exit draw_to(struct cli *cli, const struct tier_heatmap *map, co
 	bool is_good;
 
 	if (svg && strcmp(svg, "-")) {
+		if (cli->test) {
+			cli_say(cli, "Would write %s.", svg);
+			return CLI_OK;
+		}
 		file = fopen(svg, "we");
 		if (!file)
 			return cli_failed(cli, NULL, "cannot write %s: %s", svg, strerror(errno));

@@ -157,6 +157,9 @@ static enum cli_exit activate(struct cli *cli, const struct cli_system *system,
 		return activate_pool(cli, pool, request);
 	if (!active->is_loaded)
 		return cli_not_loaded(cli, active);
+	if (request->read_only && !active->device.read_only && !request->sysinit)
+		return cli_failed(cli, "Deactivate it first: `tpchange -an`.",
+				  "pool %s is active already, for writing", active->info.name);
 	if (cli->test)
 		return CLI_OK;
 	code = resume_pool(cli, active);

@@ -202,14 +202,11 @@ static enum cli_exit check_sizes(struct cli *cli, const struct request *request,
 	uint64_t slots = 0, needed;
 
 	for (size_t i = 0; i < request->nr_data; i++) {
-		uint64_t device_slots = tier_format_slots(request->data[i].probe.bytes,
-							  request->extent_sectors);
+		uint64_t device_slots = cli_disk_slots(cli, &request->data[i],
+						       request->extent_sectors);
 
 		if (!device_slots)
-			return cli_failed(cli, "Choose a larger device, or smaller extents with -s.",
-					  "%s is too small: it does not hold one extent of %s",
-					  request->data[i].path,
-					  cli_size(request->extent_sectors, needed_text));
+			return CLI_FAILED;
 		slots += device_slots;
 	}
 	needed = tier_format_metadata_bytes(slots, pool->extent_sectors, pool->region_sectors,

@@ -209,14 +209,11 @@ static enum cli_exit check_disk(struct cli *cli, const struct cli_pool *pool,
 	uint32_t pool_bytes = tier_probe_logical_bytes(pool->device.major, pool->device.minor);
 	struct cli_disk *disk = &request->data[i];
 	enum cli_exit code = cli_open_disk(cli, disk, request->data, i);
-	char size[CLI_SIZE_TEXT];
 
 	if (code)
 		return code;
-	if (!tier_format_slots(disk->probe.bytes, pool->info.extent_sectors))
-		return cli_failed(cli, "Choose a larger device.",
-				  "%s is too small: it does not hold one extent of %s", disk->path,
-				  cli_size(pool->info.extent_sectors, size));
+	if (!cli_disk_slots(cli, disk, pool->info.extent_sectors))
+		return CLI_FAILED;
 	if (pool_bytes && disk->probe.logical_block_bytes > pool_bytes)
 		return cli_failed(cli, "Choose a device with smaller blocks.",
 				  "%s has logical blocks of %u bytes, pool %s of %u", disk->path,

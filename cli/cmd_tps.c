@@ -4,6 +4,7 @@
  * is the finest thing that a column asks for. Pools that are not active are
  * shown as their metadata says.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,9 +133,23 @@ static bool is_wanted(struct cli *cli, const struct cli_system *system,
 
 static const char *inactive_state(const struct tier_scan_pool *pool)
 {
+	if (pool->error == -ENOTUNIQ || pool->nr_doubled)
+		return "doubled";
 	if (pool->error)
 		return pool->metadata ? "unreadable" : "no metadata";
 	return pool->nr_missing ? "incomplete" : "inactive";
+}
+
+/* The metadata of a pool that is not active say what its devices were. */
+static void find_missing(struct tier_scan_pool *pool)
+{
+	for (size_t i = 0; i < pool->info.nr_devices; i++) {
+		struct tier_device_info *device = &pool->info.devices[i];
+
+		if (!pool->members[i].device && device->state != TIER_DEVICE_NEW &&
+		    device->state != TIER_DEVICE_LOST)
+			device->state = TIER_DEVICE_MISSING;
+	}
 }
 
 static enum cli_exit inactive_rows(struct source *source, const struct cli_system *system,
@@ -157,6 +172,7 @@ static enum cli_exit inactive_rows(struct source *source, const struct cli_syste
 			memcpy(info->uuid, uuid, sizeof(uuid));
 			memcpy(info->name, uuid, sizeof(uuid));
 		}
+		find_missing(scan);
 		if (!is_wanted(source->cli, system, NULL, info, found))
 			continue;
 		rows_pool(info, inactive_state(scan), &pool);

@@ -126,6 +126,23 @@ enum cli_exit cli_wipe_disk(struct cli *cli, const struct cli_disk *disk)
 	return CLI_OK;
 }
 
+uint64_t cli_disk_slots(struct cli *cli, const struct cli_disk *disk, uint64_t extent_sectors)
+{
+	uint64_t bytes = disk->probe.bytes, slots = tier_format_slots(bytes, extent_sectors);
+	char size[CLI_SIZE_TEXT], used[CLI_SIZE_TEXT];
+
+	if (!slots)
+		cli_failed(cli, "Choose a larger device, or a pool of smaller extents.",
+			   "%s is too small: it does not hold one extent of %s", disk->path,
+			   cli_size(extent_sectors, size));
+	/* An extent less would hold as many: it is the number of slots that is at its limit. */
+	else if (tier_format_slots(bytes - extent_sectors * 512, extent_sectors) == slots)
+		cli_say(cli, "Only %s of the %s of %s can be used; with larger extents it is more.",
+			cli_size(slots * extent_sectors, used), cli_size(bytes / 512, size),
+			disk->path);
+	return slots;
+}
+
 void cli_format_device(const struct cli_disk *disk, struct tier_format_device *ret_device)
 {
 	*ret_device = (struct tier_format_device){

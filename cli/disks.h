@@ -40,6 +40,9 @@ enum cli_exit cli_may_wipe(struct cli *cli, const struct cli_disk *disk, bool wi
 /* Removes the signatures, if there were any. */
 enum cli_exit cli_wipe_disk(struct cli *cli, const struct cli_disk *disk);
 
+/* How many extents fit on it; 0: none, and that has been said. Says, too, if some of it cannot be used. */
+uint64_t cli_disk_slots(struct cli *cli, const struct cli_disk *disk, uint64_t extent_sectors);
+
 /* For lib/format.c; a new UUID. */
 void cli_format_device(const struct cli_disk *disk, struct tier_format_device *ret_device);
 

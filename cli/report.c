@@ -151,7 +151,7 @@ static int show_share(struct dm_report *rh, struct dm_pool *mem, struct dm_repor
 	int shift = whole == REPORT_NO_NUMBER ? 0 : 64 - __builtin_clzll(whole | 1);
 	dm_percent_t percent;
 
-	if (part == REPORT_NO_NUMBER || whole == REPORT_NO_NUMBER)
+	if (part == REPORT_NO_NUMBER || whole == REPORT_NO_NUMBER || !whole)
 		return show_copy(mem, field, "", &(uint64_t){ REPORT_NO_NUMBER },
 				 sizeof(uint64_t));
 	shift = shift > 30 ? shift - 30 : 0;

@@ -386,6 +386,24 @@ static void test_names(void **state)
 	assert_non_null(strstr(pools[0].members[1].device->path, "/dev/cciss/c0d0"));
 }
 
+/* The metadata device begins 1 MiB into another one, as a first partition or LV does. */
+static void test_behind_a_header(void **state)
+{
+	char command[500], disk[200];
+
+	make_pool();
+	snprintf(disk, sizeof(disk), "%s/disk", image.dir);
+	snprintf(command, sizeof(command), "{ head -c 1M /dev/zero; cat '%s'; } >'%s'",
+		 image.path[0], disk);
+	assert_int_equal(system(command), 0);
+	make_device("vda", disk);
+	assert_int_equal(unlink(disk), 0);
+	scan_all();
+	assert_int_equal(scan.nr_devices, 4);
+	assert_int_equal(pools[0].error, 0);
+	assert_string_equal(pools[0].metadata->kernel_name, "sda");
+}
+
 static void test_two_pools(void **state)
 {
 	char cause[TIER_CAUSE_SIZE];
@@ -575,6 +593,7 @@ int main(void)
 		T(test_obstacles),
 		T(test_unreadable),
 		T(test_names),
+		T(test_behind_a_header),
 		T(test_two_pools),
 		T(test_bad_metadata),
 		T(test_signatures),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The command line on a real kernel: pools over LVM, volumes, policies, reports, refusals, activation.
 #
-# vm: --disk ssd=1G --disk hdd=1G --disk nl=2G --timeout 600
+# vm: --disk ssd=1G --disk hdd=1G --disk nl=2G --timeout 1800
 # vm-kernels: 6.1
 # vm-light: it measures no time
 . /src/tests/vm/lib.sh
@@ -47,6 +47,9 @@ exits 5 "/dev/no/such" "${create[@]}" --tier 2:no/such
 exits 5 "are the same device" "${create[@]}" --tier "2:$t0"
 exits 5 "are the same device" "${create[@]}" --tier 0:/dev/mapper/ssd-meta
 exits 5 "is too small: it does not hold one extent" tpcreate -s 1g -m ssd/meta pool0 --tier 0:ssd/t0
+dmsetup create big --table "0 $((20 << 31)) zero"
+exits 5 "Only 16.00t of the 20.00t of /dev/mapper/big can be used" tpcreate -s 1m -m ssd/meta pool0 --tier 0:mapper/big
+dmsetup remove big
 exits 5 "is too small: the metadata of this pool needs" tpcreate -s 1m -m nl/spare pool0 --tier 0:ssd/t0
 exits 5 "bytes" tpcreate -s 1m -m nl/spare pool0 --tier 0:ssd/t0
 exits 5 "$(disk hdd)" tpcreate -m ssd/meta pool0 --tier "0:$(disk hdd)"	# a PV in use
@@ -114,7 +117,7 @@ check_equal "... which is in force" "none label auto" "$(column tvs -o vol_polic
 # Two at once: both get an id of their own
 tvcreate -q -V 16m -n one pool0 & tvcreate -q -V 16m -n two pool0 & wait
 check_equal "commands wait for each other" 7 "$(column tps -o vol_count pool0 | xargs)"
-check "tvremove of several" tvremove -y pool0/one pool0/two
+check "tvremove of several, one of them named twice" tvremove -y pool0/one pool0/two pool0/one
 check "tvrename" tvrename pool0/v-none new.name
 check "... its device too" test -b /dev/mapper/pool0-new.name -a ! -e /dev/mapper/pool0-v--none
 udevadm settle
@@ -152,6 +155,7 @@ exits 5 "pool pool0 has no volume 'nope'" tes pool0/nope
 exits 5 tierd tps -o +relocation
 exits 0 "pool pool0: rw" tierctl status
 check "a heat map" bash -c "tierctl heatmap pool0 | grep -q v-lowest"
+exits 0 "Would write /run/map.svg" tierctl heatmap -t --svg /run/map.svg pool0
 check "... as SVG" bash -c "tierctl heatmap --svg /run/map.svg pool0 && python3 -c '
 import xml.dom.minidom; xml.dom.minidom.parse(\"/run/map.svg\")'"
 
@@ -181,6 +185,7 @@ check_equal "an inactive pool is seen" "pool0 inactive 5" "$(column tps -o pool_
 exits 5 "no pool 'pool0' is active" tvcreate -V 16m -n x pool0
 lvchange -an hdd/t1
 exits 5 "device 1 (tier 1" tpchange -ay pool0
+check_equal "... which is missing" "online missing online" "$(column tps --devices -o dev_state pool0 | xargs)"
 check_equal "... incomplete" "incomplete 1" "$(column tps -o pool_state,missing_count pool0 | xargs)"
 check "for --sysinit that is no failure" tpchange -ay --sysinit
 check_equal "... and activates nothing" "" "$(dmsetup ls --target tier-pool | grep -v '^No')"
@@ -193,6 +198,7 @@ exits 5 "is active read-only" tvcreate -V 16m -n x pool0
 check_fails "... refuses writes" dd if=/dev/zero of=/dev/mapper/pool0-auto bs=4k count=1 oflag=direct conv=nocreat
 check "deactivate that" tpchange -an pool0
 check "--sysinit activates what is complete" tpchange -ay --sysinit
+exits 5 "is active already, for writing" tpchange -ay --readonly pool0
 check_equal "all volumes are back" 5 "$(dmsetup ls --target tier | wc -l)"
 udevadm settle
 check_equal "with their bytes" "$image" "$(md5sum </dev/tier/pool0/v-lowest)"

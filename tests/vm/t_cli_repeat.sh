@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Commands that are killed at any of their steps and repeated, interrupted, locked out, refused half way.
 #
-# vm: --disk meta=128M --disk t0=256M --disk t1=256M --disk k4=256M,lbs=4096 --timeout 900
+# vm: --disk meta=128M --disk t0=256M --disk t1=256M --disk k4=256M,lbs=4096 --timeout 1800
 # vm-kernels: 6.1
 . /src/tests/vm/lib.sh
 
@@ -78,7 +78,7 @@ tpchange -q -ay p
 tvremove -q -y p/v
 cut_short true "tvcreate -V 64m -n v --policy lowest p" "tvchange -ay p/v; column tvs -o vol_state,vol_placement p/v" \
 	'^[^:]*active 0$|has no volume' "$gone"
-cut_short "$new; tvchange -q -an p/v" "tvchange -ay p/v" "tvremove -y p/v; devices" ' p [^ N]+$' true
+cut_short "$new; tvchange -q -an p/v" "tvchange -ay p/v" "tvremove -y p/v; devices" ' p [^ N]+$' "$gone"
 cut_short "$new; $hold" "tvextend -L 128m p/v" "tvextend -L 128m p/v; sectors p-v" 'is 128.00m now. 262144$' "$gone"
 cut_short "$new; $hold" "tvrename p/v w" "tvrename p/v w; devices; column tvs -o vol_name p" \
 	"(is called w now.|no volume .v.*) p [^ N]+ p-w [^ N]+ w$" "exec 9<&-; tvremove -q -y p/w 2>/dev/null"
@@ -148,20 +148,24 @@ exec 9<&-
 dd if="$meta" of="$(disk k4)" bs=1M conv=fsync status=none
 exits 5 "are copies of each other" tpremove -y p
 check_equal "... and both are as they were" "0 active" "$(cmp -n 4096 "$meta" "$(disk k4)"; echo "$? $(column tps -o pool_state p)")"
+tpchange -q -an p
+check_equal "... and the pool is called doubled" doubled "$(column tps -o pool_state)"
+exits 5 "are copies of each other" tpremove -y "$(column tps -o pool_uuid)"
 dd if=/dev/zero of="$(disk k4)" bs=1M count=2 conv=fsync status=none
+check "activate it, named twice" tpchange -ay p p
 
 # Locks and signals ------------------------------------------------------------------------------
 chmod 1777 /run/lock
 su nobody -s /bin/bash -c 'exec 9>/run/lock/dm-tier.lock && flock 9 && echo locked && exec sleep 600' >/run/nobody &
 nobody=$!
-check "someone has a lock" wait_for 10 grep -q locked /run/nobody
+check "someone has a lock" wait_for 60 grep -q locked /run/nobody
 check "... which stops nobody" timeout 60 tvcreate -q -V 16m -n w p
 kill $nobody
 exec 9>/run/dm-tier.lock
 flock 9
 tvremove -q -y p/w >/run/log 2>&1 9<&- &
 waiter=$!
-check "who waits for another command says so" wait_for 20 grep -q "waiting for another command" /run/log
+check "who waits for another command says so" wait_for 60 grep -q "waiting for another command" /run/log
 exec 9<&-
 wait $waiter
 check_equal "... and then does what it should" 0 $?
