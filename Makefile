@@ -11,7 +11,9 @@
 #   make modules KDIR=/lib/modules/$(uname -r)/build     ... or for one tree of kernel headers
 #   make demo, bench     the demonstration; the benchmarks (BENCH=<name>)
 #   make fuzz            the fuzzers, FUZZ_RUNS=<executions> each (tests/fuzz/run)
-#   make install, modules_install, dkms, lint, clean
+#   make lint            what scripts can find: layers, shellcheck, sparse, checkpatch, man pages ...
+#   make install         user space, and the module if there is one; modules_install, dkms: the module; uninstall
+#   make clean           all but build/cache
 #
 # Options: O=build (where everything goes), V=1 (show commands), SAN=1 (address and undefined behaviour
 # sanitizers), WERROR=1, CC=clang, DESTDIR=, prefix=/usr, VM_TESTS="t_a t_b", UNIT_TESTS="test_a".
@@ -23,9 +25,7 @@
 #   tests/unit/test_*.c, tests/sim/test_*.c -> one cmocka program each, linked with libtier.a only;
 #     test_daemon_*.c also with libtierd.a. A test that needs more libraries names their pkg-config
 #     modules in a line of its own, `// link: libsystemd libudev`; so pure code proves that it is pure.
-#   tests/sim/tiersim.c with the other tests/sim/*.c -> tiersim
-#   systemd/*.service, *.rules, *.sysusers, *.tmpfiles, *.modules-load, *.catalog, org.*.conf|service|policy (D-Bus),
-#     man/*.[578], conf/*.conf -> installed where each belongs
+#   systemd/*, man/*.[578], conf/*.conf -> installed where each belongs, by its suffix
 #   tests/unit/test_*.sh -> run as they are; tests/vm/*.c, tests/bench/*.c -> one program each for the guests
 
 VERSION := 0.1.0
@@ -81,29 +81,31 @@ lib_objs := $(call objs,$(wildcard lib/*.c) $(kernel_pure))
 daemon_objs := $(call objs,$(filter-out daemon/main.c,$(wildcard daemon/*.c)))
 cli_objs := $(call objs,$(wildcard cli/*.c))
 support_objs := $(call objs,$(wildcard tests/support/*.c))
-sim_objs := $(call objs,$(filter-out tests/sim/test_%.c,$(wildcard tests/sim/*.c)))
 unit_progs := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/test_*.c tests/sim/test_*.c))
 guest_progs := $(patsubst %.c,$(O)/guest/%,$(notdir $(wildcard tests/vm/*.c tests/bench/*.c))) \
 	$(O)/guest/crash_load $(O)/guest/crash_check
 unit_scripts := $(wildcard tests/unit/test_*.sh tests/sim/test_*.sh)
 
 programs := $(if $(wildcard daemon/main.c),$(O)/tierd) $(if $(wildcard cli/main.c),$(O)/tierctl)
-tiersim := $(if $(wildcard tests/sim/tiersim.c),$(O)/tiersim)
 APPLETS := tpcreate tpextend tpchange tpremove tps tpcheck tpdump tprestore tprepair \
 	tvcreate tvextend tvremove tvrename tvchange tvs tes
 applet_links := $(if $(wildcard cli/main.c),$(addprefix $(O)/,$(APPLETS)))
 
 # ---------------------------------------------------------------- user space
 
-.PHONY: all user tests guest-programs module-host
+.PHONY: all help user tests guest-programs module-host
 all: user module-host
+# The list at the head of this file.
+help:
+	$(Q)sed -n -e '/^#   make/,/^$$/ s/^# \{0,1\}//p' -e '/^VERSION/q' Makefile
 user: $(if $(lib_objs),$(O)/libtier.a) $(programs) $(applet_links)
 guest-programs: $(guest_progs)
-tests: user $(unit_progs) $(tiersim) guest-programs $(O)/crashdisk
+tests: user $(unit_progs) guest-programs $(O)/crashdisk
 
 # Objects depend on the flags they were made with: SAN=1 after a plain make rebuilds everything.
+is_dry_run := $(findstring n,$(firstword -$(MAKEFLAGS)))
 flags := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(tier_cppflags) $(tier_cflags) $(tier_ldflags)
-ifeq ($(filter clean setup lint,$(MAKECMDGOALS)),)
+ifeq ($(is_dry_run)$(filter clean setup lint help,$(MAKECMDGOALS)),)
 $(shell mkdir -p $(O); echo '$(subst ','\'',$(flags))' | cmp -s - $(O)/.flags || \
 	echo '$(subst ','\'',$(flags))' > $(O)/.flags)
 endif
@@ -171,10 +173,8 @@ $(O)/tests/unit/test_tools_fuzz: $(small_objs)
 	$(call link,$(call test_libs,tests/unit/test_tools_fuzz.c))
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(support_lib) $(O)/libtier.a
 	$(call link,$(call test_libs,tests/unit/$*.c))
-$(O)/tests/sim/test_%: $(O)/tests/sim/test_%.o $(filter-out %/tiersim.o,$(sim_objs)) $(support_lib) $(O)/libtier.a
+$(O)/tests/sim/test_%: $(O)/tests/sim/test_%.o $(support_lib) $(O)/libtier.a
 	$(call link,$(call test_libs,tests/sim/test_$*.c))
-$(O)/tiersim: $(sim_objs) $(support_lib) $(O)/libtier.a
-	$(call link)
 $(O)/crashdisk: $(call objs,$(wildcard tests/crash/*.c)) $(O)/libtier.a
 	$(call link)
 $(O)/guest/crash_load: $(patsubst %,$(O)/tests/crash/guest/crash_%.o,load io journal) $(O)/libtier.a
@@ -340,7 +340,7 @@ define install_text
 endef
 sd = $(filter-out systemd/org.%,$(wildcard $(addprefix systemd/*.,$(1))))
 
-.PHONY: install install-user modules_install dkms dkms-source clean
+.PHONY: install install-user modules_install dkms dkms-source uninstall clean
 install: install-user $(if $(wildcard $(O)/modules/$(host_kver)/dm-tier.ko),modules_install)
 
 install-user: user
@@ -383,6 +383,29 @@ dkms:
 	@command -v dkms >/dev/null || { echo "dkms is not installed: apt-get install dkms" >&2; exit 1; }
 	$(Q)$(MAKE) --no-print-directory dkms-source
 	$(Q)dkms install --force -m dm-tier -v $(VERSION)
+
+# What install puts somewhere, is removed from there: the list is that of an installation into a folder of its own.
+# Stays: a tierd.conf that somebody has changed, what tierd has written down, a module that is loaded.
+uninstall: user
+	$(call say,REMOVE,$(DESTDIR)$(prefix))
+	$(Q)set -e; list=$$(mktemp -d); trap 'rm -rf "$$list"' EXIT; \
+	$(submake) -s --no-print-directory DESTDIR=$$list install-user; \
+	find $$list ! -type d -printf '/%P\n' | while read -r file; do \
+		if [ $$file = $(sysconfdir)/tierd.conf ] && [ -e $(DESTDIR)$$file ] && ! cmp -s conf/tierd.conf $(DESTDIR)$$file; then \
+			echo "kept $(DESTDIR)$$file, as it was changed"; \
+		else \
+			rm -f $(DESTDIR)$$file; \
+		fi; \
+	done; \
+	rm -f $(DESTDIR)$(prefix)/share/doc/dm-tier/examples/*.conf; \
+	if cd $(DESTDIR)$(prefix)/share/doc 2>/dev/null; then rmdir -p dm-tier/examples 2>/dev/null || :; cd - >/dev/null; fi; \
+	for module in $(DESTDIR)/lib/modules/*/updates/dm-tier.ko; do \
+		[ -e $$module ] || continue; \
+		rm $$module; kernel=$${module%/updates/*}; \
+		if [ -d $$kernel/kernel ]; then depmod $(if $(DESTDIR),-b $(DESTDIR)) $${kernel##*/}; fi; \
+	done; \
+	if [ -z "$(DESTDIR)" ] && command -v dkms >/dev/null && [ -d $(dkms_dir) ]; then dkms remove dm-tier/$(VERSION) --all; fi; \
+	rm -rf $(dkms_dir)
 
 clean:
 	$(Q)tests/clean.sh $(O)
