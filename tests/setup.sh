@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# setup.sh [PACKAGE...]: install with apt what building, checking and testing need (and these, which one
-# slow proof needs), on Debian 12 or 13, as root or through sudo. Says what it does; does nothing when all is there. The guests' kernels, headers and
-# image are fetched into the cache (build/cache or TIER_CACHE), never installed.
+# setup.sh [PACKAGE...]: install with apt what building, checking and testing need (and these, which one slow
+# proof needs), on Debian 12 or 13, as root or through sudo. Says what it does; does nothing when all is there.
+# The guests' kernels, headers and image are fetched into the cache (build/cache or TIER_CACHE), never installed.
+# Interrupted, it ends with 130; the next run goes on from there.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -52,17 +53,19 @@ if [ ${#missing[@]} -gt 0 ]; then
 	as_root apt-get "${options[@]}" update
 	find_missing
 	echo "setup: installing ${missing[*]}"
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" install -y --no-install-recommends "${missing[@]}"
+	as_root env DEBIAN_FRONTEND=noninteractive \
+		apt-get "${options[@]}" install -y --no-install-recommends "${missing[@]}"
 else
 	echo "setup: every package is installed"
 fi
 
 if [ "$(id -u)" -eq 0 ]; then
-	echo "setup: kernels, headers and guest image are in $(tests/vm/fetch all)"
+	cache=$(tests/vm/fetch all)
+	echo "setup: kernels, headers and guest image are in $cache"
 else
 	tests/vm/fetch checkpatch >/dev/null
 	for kernel in 6.1 6.12; do
 		tests/vm/fetch kernel $kernel >/dev/null
 	done
-	echo "setup: kernels and headers are fetched; the guest image is built by the first VM test, which needs root"
+	echo "setup: kernels and headers are fetched; the first VM test, which needs root, builds the guest image"
 fi

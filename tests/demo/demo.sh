@@ -7,6 +7,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 out=${O:-build}/demo
+ssd_MBps=200
 mkdir -p "$out"
 rm -f "$out"/result.json "$out"/heatmap*.svg
 
@@ -18,13 +19,14 @@ if [ "$(id -u)" -ne 0 ]; then
 		[ -z "${!name-}" ] || as_root+=("$name=${!name}")
 	done
 fi
+trap 'echo "demo: interrupted" >&2; exit 130' INT
 start=$SECONDS
 echo "demo: about four minutes from here on"
 "${as_root[@]}" tests/vm/run --kernel 6.1 --systemd --no-build --quiet --timeout 900 --out "$out" \
-	--disk ssd=1G,bps=200M --disk sas=2G,bps=60M --disk nl=5G,bps=20M \
+	--disk ssd=1G,bps=${ssd_MBps}M --disk sas=2G,bps=60M --disk nl=5G,bps=20M \
 	-c 'exec python3 /src/tests/demo/guest.py'
 if [ ${#as_root[@]} -gt 0 ]; then
 	sudo chown -R "$(id -u):$(id -g)" "$out"
 fi
-python3 tests/demo/report.py "$out/result.json" $((SECONDS - start))
+python3 tests/demo/report.py "$out/result.json" $((SECONDS - start)) $ssd_MBps
 echo "demo: $out/result.json, $out/heatmap.svg"

@@ -71,6 +71,11 @@ expect "a guest that dies is a failure" 96 -c 'echo b >/proc/sysrq-trigger; slee
 expect "a kill that never came is a failure" 95 --kill-on NEVER -c true
 expect "a wrong option is an error of its own" 125 --disk ssd=1G,speed=7 -c true
 
+# A clock that is told a wrong rate: twice as fast here, whatever the command says.
+khz=$(cd tests/vm && python3 -c 'from harness import accel; print(accel.tsc_khz())')
+TIER_ACCEL=tcg expect "a guest whose clock runs wrong gives no verdict" 125 --append "tsc_early_khz=$((khz / 2))" -c 'sleep 16'
+check "... and says why" grep -q "the guest's clock ran wrong: 1[67]\.. s there, [89]\.. s here" "$work/log"
+
 expect "6.12 boots with systemd, nothing failed" 0 --kernel 6.12 --systemd \
 	-c 'case $(uname -r) in 6.12.*) ;; *) exit 1 ;; esac; [ "$(systemctl is-system-running --wait)" = running ]'
 
@@ -140,4 +145,33 @@ else
 	fail "a run to interrupt starts" "$(cat "$work/log")"
 	kill -KILL $pid
 fi
+
+# Ctrl-C at a terminal is a SIGINT to all of the foreground's process group; only with job control has one started
+# from a script a group of its own, and does not ignore the signal.
+# interrupt WHAT READY COMMAND...: once READY is in its output; its exit code must be 130, and nothing stay
+interrupt() {
+	local what=$1 ready=$2 group
+	shift 2
+	set -m
+	"$@" >"$work/log" 2>&1 </dev/null &
+	group=$!
+	set +m
+	if ! wait_for 60 grep -q "$ready" "$work/log"; then
+		fail "$what: there is something to interrupt" "$(cat "$work/log")"
+	fi
+	children=$(pgrep -P $group | xargs)
+	kill -INT -- -$group
+	wait $group
+	check_equal "$what, interrupted: exit code" 130 $?
+	check_equal "... one line" 1 "$(awk -v ready="$ready" 'seen; $0 ~ ready { seen = 1 }' "$work/log" | wc -l)"
+	check "... that says so" grep -q ': interrupted' <(tail -n 1 "$work/log")
+	for child in $children; do
+		check "... its child $child is gone" test ! -e "/proc/$child"
+	done
+	check "... nothing of its process group is left" wait_for 10 bash -c "! pgrep -g $group"
+}
+interrupt "a run" started env O="$work/o" tests/vm/run --no-build -c 'echo started; sleep 1000'
+check_equal "... its folder is gone" "" "$(ls "$work/o/vm")"
+interrupt "what fetches" "building the guest image" env TIER_CACHE="$work/cache" tests/vm/fetch image
+check_equal "... no half of an image" "" "$(find "$work/cache" -name '*root*' ! -name '*.lock')"
 finish

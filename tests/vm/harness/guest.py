@@ -3,7 +3,7 @@
 
 Everything is event driven: the guest's console, output and control port are sockets in one selector,
 so nothing polls, and the end of QEMU is the end of its sockets. QEMU and virtiofsd die with this
-process even if it is killed (parent-death signal).
+process even if it is killed (parent-death signal); a Ctrl-C at the terminal is for this process only, which ends them.
 """
 import ctypes
 import os
@@ -26,6 +26,8 @@ KERNEL_ARGS = ("console=ttyS0 panic=-1 oops=panic net.ifnames=0 printk.devkmsg=o
                "tsc=reliable no_timer_check watchdog_thresh=40 rcupdate.rcu_cpu_stall_timeout=60 "
                "sysctl.kernel.hung_task_timeout_secs=60 kfence.sample_interval=100")
 DEATH_EXCERPT_LINES, FAILURE_EXCERPT_LINES = 40, 12
+# How far the guest's clock may be off at the end: this part of the time, and what a busy host takes to pass a line on.
+CLOCK_SHARE, CLOCK_SLACK_S = 0.1, 2.0
 
 
 def end_with_parent(number):
@@ -58,6 +60,7 @@ class Guest:
     def _reset(self):
         self.console, self.output_tail = bytearray(), b""
         self.rc, self.boot_s, self.uptime, self.seconds = None, None, None, 0.0
+        self.ran_s = None       # from the boot's end to the command's: (by the guest's clock, by ours)
         self._control, self._booted_at = bytearray(), 0
         self._processes = []
 
@@ -103,7 +106,7 @@ class Guest:
         try:
             # pylint: disable=consider-using-with,subprocess-popen-preexec-fn
             process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                                       preexec_fn=_die_with_parent)
+                                       start_new_session=True, preexec_fn=_die_with_parent)
         except FileNotFoundError as error:
             raise HarnessError(f"{argv[0]}: not found; `make setup` installs it") from error
         self._processes.append(process)
@@ -129,7 +132,7 @@ class Guest:
                 # pylint: disable=consider-using-with,subprocess-popen-preexec-fn
                 self._processes.append(subprocess.Popen(
                     argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                    pass_fds=[listener.fileno()], preexec_fn=_die_with_parent))
+                    pass_fds=[listener.fileno()], start_new_session=True, preexec_fn=_die_with_parent))
 
     def _stop_all(self):
         for process in reversed(self._processes):
@@ -218,9 +221,12 @@ class Guest:
             return False
         if name == "ctl":
             self._control += data
-            for key, value in re.findall(rb"^(up|rc) (\S+)\n", self._control, re.M):
+            for key, value in re.findall(rb"^(up|end|rc) (\S+)\n", self._control, re.M):
                 if key == b"rc":
                     self.rc = int(value)
+                elif key == b"end":
+                    if self.ran_s is None:
+                        self.ran_s = float(value) - self.uptime, time.monotonic() - start - self.boot_s
                 elif self.uptime is None:
                     self.uptime, self.boot_s = float(value), time.monotonic() - start
                     self._booted_at = len(self.console)
@@ -231,6 +237,18 @@ class Guest:
         text = self.output_tail + data
         self.output_tail = text[text.rfind(b"\n") + 1:]
         return self.kill_on is not None and re.search(self.kill_on, text.decode(errors="replace")) is not None
+
+    def _wrong_clock(self):
+        """What is wrong with the guest's clock, or None. Time limits and rates of such a guest mean nothing.
+
+        With counted instructions its time is not ours, and need not be.
+        """
+        if self.ran_s is None or self.icount:
+            return None
+        there, here = self.ran_s
+        if abs(there - here) <= CLOCK_SHARE * here + CLOCK_SLACK_S:
+            return None
+        return f"the guest's clock ran wrong: {there:.1f} s there, {here:.1f} s here"
 
     def _judge(self, ended):
         console = self.console.decode(errors="replace").replace("\r", "")
@@ -249,6 +267,9 @@ class Guest:
         if self.rc is None:
             qemu_log = (self.work / "qemu.log").read_text(errors="replace").splitlines()
             return Result(EXIT_DEATH, "the guest died", qemu_log[-10:] + lines[-DEATH_EXCERPT_LINES:])
+        wrong_clock = self._wrong_clock()
+        if wrong_clock:
+            return Result(EXIT_HARNESS, f"{wrong_clock}; the command's exit code was {self.rc}")
         if self.kill_on is not None and self.rc == 0:
             return Result(EXIT_NOT_KILLED, f"ended before '{self.kill_on}' appeared")
         after_boot = self.console[self._booted_at:].decode(errors="replace").splitlines()
