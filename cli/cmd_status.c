@@ -10,6 +10,7 @@
 
 #include "client.h"
 #include "rows.h"
+#include "space.h"
 #include "system.h"
 #include "util.h"
 
@@ -86,6 +87,21 @@ static void print_relocation(const struct client_pool *pool)
 	       time_text(pool->heat_since_s, end));
 }
 
+/* What an administrator has to see first. */
+static void print_space(const struct tier_pool_info *info)
+{
+	char total[CLI_SIZE_TEXT], left[CLI_SIZE_TEXT];
+	struct tier_space space;
+
+	tier_space_of(info, &space);
+	printf("  %u %% of %s used, %s left for first writes\n", space.used_percent,
+	       cli_size(space.total_slots * info->extent_sectors, total),
+	       cli_size(space.first_write_slots * info->extent_sectors, left));
+	if (space.is_full)
+		printf("  FULL: first writes %s; tpextend, fstrim or tvremove make space\n",
+		       space.is_waiting ? "wait for space" : "fail");
+}
+
 static void print_pool(const struct cli_pool *pool, const struct client_state *tierd, bool has_tierd)
 {
 	const struct client_pool *more = client_find_pool(tierd, pool->info.uuid);
@@ -96,10 +112,12 @@ static void print_pool(const struct cli_pool *pool, const struct client_state *t
 		       tier_pool_mode_word(pool->info.mode));
 		return;
 	}
-	printf("pool %s: %s%s%s, %zu volumes, extents of %s\n", pool->info.name,
+	printf("pool %s: %s%s%s, %zu volume%s, extents of %s\n", pool->info.name,
 	       tier_pool_mode_word(pool->info.mode), pool->device.suspended ? ", suspended" : "",
 	       pool->info.needs_check ? ", needs_check" : "", pool->info.nr_volumes,
+	       pool->info.nr_volumes == 1 ? "" : "s",
 	       cli_size(pool->info.extent_sectors, extent));
+	print_space(&pool->info);
 	print_tiers(pool, tierd);
 	printf("  moves since activation: %" PRIu64 " done (%s), %" PRIu64 " failed, %" PRIu64
 	       " cancelled; now %" PRIu64 " active, %" PRIu64 " queued\n", pool->status.done_moves,

@@ -137,6 +137,7 @@ static void tick(struct loop *loop)
 		loop->scan_ns = now.boot_ns +
 				(discover_scan(loop->discover, &now) ? RESCAN_NS : RETRY_NS);
 		loop->wants_scan = false;
+		tierd_look(loop->tierd);
 	}
 	tierd_tick(loop->tierd, &now, &next);
 	loop->wants_scan = next.has_lost_pools;
@@ -184,6 +185,7 @@ static int on_dm_event(sd_event_source *source, int fd, uint32_t revents, void *
 			  strerror(-r));
 		sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	}
+	tierd_look(loop->tierd);
 	tick(loop);
 	return 0;
 }

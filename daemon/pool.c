@@ -255,6 +255,7 @@ static int sync_volumes(struct pool *pool, const struct clock_time *now)
 		const struct tier_volume_info *info = &pool->info.volumes[i];
 		uint64_t nr_extents = info->sectors / pool->info.extent_sectors;
 		struct pool_volume *volume = take_known(pool, info);
+		bool is_new = !volume;
 
 		r = volume ? 0 : volume_new(pool, info, nr_extents, now, &volume);
 		if (!r && (!volume->device || nr_extents != volume->heat.nr_extents))
@@ -267,7 +268,14 @@ static int sync_volumes(struct pool *pool, const struct clock_time *now)
 		volume->info = *info;
 		set_policy(pool, volume, now->real_s);
 		volumes[nr_volumes++] = volume;
+		/* Those that are there at first are counted when the pool is found. */
+		if (is_new && pool->has_volumes)
+			pool_see_volume(pool, volume, false);
 	}
+	for (size_t i = 0; i < pool->nr_volumes; i++)
+		if (pool->volumes[i])
+			pool_see_volume(pool, pool->volumes[i], true);
+	pool->has_volumes = true;
 	free_volumes(pool->volumes, pool->nr_volumes);
 	pool->volumes = volumes;
 	pool->nr_volumes = nr_volumes;
@@ -324,6 +332,8 @@ int pool_refresh(struct pool *pool, const struct clock_time *now)
 	struct tier_pool_info info;
 	int r;
 
+	pool->wants_look = false;
+	pool->read_ns = now->boot_ns;
 	r = pool->backend.ops->read_pool(pool->backend.ctx, &info);
 	if (r) {
 		pool_fail(pool, "reading the pool", r, now);
@@ -337,6 +347,7 @@ int pool_refresh(struct pool *pool, const struct clock_time *now)
 	tier_pool_info_clear(&pool->info);
 	pool->info = info;
 	see_mode(pool);
+	pool_see_space(pool);
 	r = sync_volumes(pool, now);
 	if (!r)
 		r = sync_placements(pool);

@@ -5,6 +5,7 @@
  *
  *	pool.c		which pool: begin, end, its volumes, their policies
  *	pool_state.c	what is kept of it in its state file
+ *	pool_news.c	what is told of it when it was read
  *	collect.c	counters and map of the kernel -> heat and places
  *	pool_plan.c	the plan
  *	relocate.c	when: windows, by hand, pause; relocations begin, go on and end
@@ -28,6 +29,7 @@
 #include "log.h"
 #include "plan.h"
 #include "schedule.h"
+#include "space.h"
 #include "state.h"
 #include "store.h"
 
@@ -92,12 +94,16 @@ struct pool {
 	bool has_history;			/* has been watched before: new volumes are new */
 	struct state restored;			/* volumes of the state file not seen yet */
 	uint64_t state_generation;
+	bool has_volumes;			/* `volumes` has been filled in once */
+	struct tier_space_watch space;
 
 	/* When the next of each is due, CLOCK_BOOTTIME. */
 	int64_t collect_ns;
 	int64_t plan_ns;
 	int64_t save_ns;
 	int64_t fault_until_ns;
+	int64_t read_ns;			/* when it was read last */
+	bool wants_look;			/* something happened that may be the pool's */
 	struct clock_time last_tick;
 
 	int64_t collected_s;			/* when it was done last */
@@ -176,6 +182,13 @@ int pool_restore_failures(struct pool *pool);
 
 /* Logs a failure and tries again at the next occasion. Blocks until it is durable. */
 int pool_save(struct pool *pool, const struct clock_time *now);
+
+/* ---- pool_news.c ---- */
+
+/* Say it, once, when it fills up, is full, or has space again. */
+void pool_see_space(struct pool *pool);
+/* Say that a volume came or went. */
+void pool_see_volume(const struct pool *pool, const struct pool_volume *volume, bool is_gone);
 
 /* ---- collect.c ---- */
 

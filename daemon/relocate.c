@@ -15,6 +15,8 @@
 
 /* With moves in the kernel, if no event wakes us before. */
 #define POLL_NS		(CLOCK_NS_PER_S / 5)
+/* How often a pool is read because something happened: moves that end are events, too. */
+#define LOOK_NS		CLOCK_NS_PER_S
 /* A step of real time by more than this may have left out a window. */
 #define STEP_S		120
 
@@ -404,6 +406,16 @@ static bool collect_if_due(struct pool *pool, const struct clock_time *now)
 	return !r;
 }
 
+/* Is it full, does its metadata fail? Events are answered without waiting for the next collection. */
+static void look_if_asked(struct pool *pool, const struct clock_time *now)
+{
+	if (!pool->wants_look || now->boot_ns < pool->read_ns + LOOK_NS)
+		return;
+	/* A fault is over when counters have been read again. */
+	if (pool_refresh(pool, now))
+		pool->collect_ns = now->boot_ns;
+}
+
 static void sooner(int64_t *next_ns, int64_t at_ns)
 {
 	if (at_ns < *next_ns)
@@ -423,6 +435,8 @@ static int64_t next_tick(const struct pool *pool, const struct execute_status *s
 	int64_t next_ns = pool->collect_ns, attempt_ns = status->next_attempt_ns, edge_s;
 
 	sooner(&next_ns, pool->save_ns);
+	if (pool->wants_look)
+		sooner(&next_ns, pool->read_ns + LOOK_NS);
 	if (pool->window.is_open)
 		sooner_s(&next_ns, pool->window.closes_at_s, now);
 	sooner_s(&next_ns, pool->window.next_open_s, now);
@@ -450,6 +464,7 @@ int64_t pool_tick(struct pool *pool, const struct clock_time *now)
 	if (pool->fault == POOL_FAULT_CALL)
 		return pool->fault_until_ns;
 	has_collected = collect_if_due(pool, now);
+	look_if_asked(pool, now);
 	steer(pool, now);
 	work(pool, &status, now);
 	settle(pool, &status, now);

@@ -112,6 +112,12 @@ bool tierd_pool_is_lost(const struct tierd *tierd, const char *name)
 	return pool && pool->is_gone;
 }
 
+void tierd_look(struct tierd *tierd)
+{
+	for (size_t i = 0; i < tierd->nr_pools; i++)
+		tierd->pools[i]->wants_look = true;
+}
+
 void tierd_set_config(struct tierd *tierd, struct config *config, const struct clock_time *now)
 {
 	for (size_t i = 0; i < tierd->nr_pools; i++)

@@ -52,6 +52,9 @@ int tierd_remove_pool(struct tierd *tierd, const char *name, const struct clock_
 /* Whether that pool's last answer was that it is gone. */
 bool tierd_pool_is_lost(const struct tierd *tierd, const char *name);
 
+/* Something happened that may concern a pool: read them soon, not only when counters are due. */
+void tierd_look(struct tierd *tierd);
+
 /* Take over another configuration. */
 void tierd_set_config(struct tierd *tierd, struct config *config, const struct clock_time *now);
 const struct config *tierd_config(const struct tierd *tierd);

@@ -44,6 +44,7 @@ static int read_pool(void *ctx, struct tier_pool_info *ret_info)
 {
 	struct world *w = world_of(ctx);
 
+	w->reads++;
 	return w->read_error ? w->read_error : w->sim_backend.ops->read_pool(w->sim, ret_info);
 }
 

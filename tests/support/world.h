@@ -22,6 +22,7 @@ struct world {
 	struct tier_backend backend;	/* the same, with faults */
 	int read_error;			/* -errno of read_pool and the others, 0 = none */
 	int migrate_error;
+	unsigned int reads;		/* calls of read_pool */
 	struct tierd *tierd;
 	struct tierd_setup setup;
 	const char *config;
