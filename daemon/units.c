@@ -189,6 +189,11 @@ void units_size_to_rough_text(uint64_t bytes, char *ret_text)
 {
 	size_t unit = 0;
 
+	/* Nothing has no unit, as in the reports of the CLI. */
+	if (!bytes) {
+		snprintf(ret_text, UNITS_TEXT_SIZE, "0");
+		return;
+	}
 	while (unit + 1 < BINARY_SIZE_UNITS && bytes >= size_units[unit + 1].value)
 		unit++;
 	if (bytes % size_units[unit].value)

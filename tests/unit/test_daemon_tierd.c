@@ -154,7 +154,7 @@ static void test_window(void **state)
 	assert_int_equal(w->events[LOG_RELOCATION_ENDED_EVENT], 1);
 	assert_int_equal(w->events[LOG_MOVE_DONE_EVENT], 5);
 	assert_string_equal(w->last_text[LOG_RELOCATION_ENDED_EVENT],
-			    "relocation ended (the window closed): 5 moves up, 5MiB, 0 down, 0B, 0 "
+			    "relocation ended (the window closed): 5 moves up, 5MiB, 0 down, 0, 0 "
 			    "inside tiers, 0 given up, 5MiB into tier 0");
 	world_free(w);
 }
