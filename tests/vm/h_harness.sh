@@ -114,14 +114,17 @@ expect "the guest is killed at the word" 0 --keep "$work/disks" --disk a=64M --k
 expect "a kept disk is found again" 0 --keep "$work/disks" --disk a=64M -c '
 	[ "$(head -n 1 /dev/disk/by-id/virtio-a)" = precious ]'
 
-# Counted instructions: the same work takes the same guest time, to the microsecond nearly.
+# Counted instructions: the same work takes the same guest time, to the microsecond nearly. What else the guest does
+# just then (udev, the workers of a start) comes in between: hence the median, as in the benchmark.
 for turn in 1 2; do
 	expect "a counted run, number $turn" 0 --icount --out "$work/out" -c '
 		python3 -c "
-import time
-start = time.monotonic_ns()
-sum(range(2000000))
-print(time.monotonic_ns() - start)" >/host/ns'
+import statistics, time
+def work():
+    start = time.monotonic_ns()
+    sum(range(400000))
+    return time.monotonic_ns() - start
+print(statistics.median_low(work() for turn in range(7)))" >/host/ns'
 	mv "$work/out/ns" "$work/ns$turn"
 done
 check "two counted runs differ by less than 1 %" awk '{ ns[NR] = $1 } END {

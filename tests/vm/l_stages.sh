@@ -163,11 +163,11 @@ after_discard_all() {
 
 # All of them ----------------------------------------------------------------------------------------------------------
 
-home() {	# every extent on device 0
+all_home() {	# every extent on device 0
 	local extent
 	wait_for 20 quiet || return 1
 	for extent in $(map_of 0 | awk '$4 == 1 { for (i = 0; i < $2; i++) print $1 + i }'); do
-		moved "$extent" 0 >/dev/null || return 1
+		home 0 "$extent" 0 || return 1
 	done
 	wait_for 20 quiet
 }
@@ -206,7 +206,7 @@ run_one() { # STAGE ACTION
 	fi
 	msg moves since "$since" 2>/dev/null | tail -n +2 | cut -d' ' -f7,8 >>"/run/ends.$1"
 	checked "$what"
-	home || fail "$what" "no way back"
+	all_home || fail "$what" "no way back"
 }
 
 for stage in copy hung freeze commit retire; do

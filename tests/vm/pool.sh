@@ -19,8 +19,9 @@
 #   extent_of ID EXTENT              "tier device slot valid-regions" of one extent
 #   checked [WHAT]                   a check: all answers follow the grammar and agree with each other
 #   quiet                            a condition: no move is queued or active, no slot is on its way
-#   moved EXTENT TARGET              moves an extent of volume 0, waits; prints "result reason bytes passes freeze-us";
+#   moved VOLUME EXTENT TARGET [SECONDS]  moves an extent, waits; prints "result reason bytes passes freeze-us";
 #                                    tries again if a freeze met its deadline
+#   home VOLUME EXTENT TIER          a condition: the extent is on that tier, moved if need be
 #
 #   background NAME COMMAND...       starts it; its output goes to /run/NAME.log
 #   stop NAME, slay NAME             SIGTERM to it; SIGKILL, and it is gone
@@ -117,13 +118,16 @@ move_ended() { msg moves since 0 | awk -v id="$1" 'NR > 1 && $2 == id { found = 
 moved() {
 	local id tries answer
 	for tries in 1 2 3; do
-		id=$(msg migrate 0 "$1" "$2") || return 1
-		wait_for "${3:-30}" move_ended "$id" || return 1
+		id=$(msg migrate "$1" "$2" "$3") || return 1
+		wait_for "${4:-30}" move_ended "$id" || return 1
 		answer=$(msg moves since 0 | awk -v id="$id" 'NR > 1 && $2 == id { print $7, $8, $9, $10, $11 }')
 		[[ $answer == "failed deadline"* ]] || break
 		note "try $tries: a freeze took too long: the host is busy" >&2
 	done
 	echo "$answer"
+}
+home() {
+	[ "$(extent_of "$1" "$2" | cut -d' ' -f1)" = "$3" ] || [[ $(moved "$1" "$2" "$3") == "done - "* ]]
 }
 
 # In the background --------------------------------------------------------------------------------------

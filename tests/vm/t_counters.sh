@@ -97,7 +97,7 @@ check_equal "they are sequential, each but for its first io" 252 "$sequential"
 # Moves --------------------------------------------------------------------------------------------------------
 begin
 tier=$(extent_of 0 0 | cut -d' ' -f1)
-check_equal "a move" "done -" "$(moved 0 $((1 - tier)) | cut -d' ' -f1,2)"
+check_equal "a move" "done -" "$(moved 0 0 $((1 - tier)) | cut -d' ' -f1,2)"
 counts "is no io of the volume" "0 0 0 0 0"
 dd if=$v0 of=/dev/null bs=4k count=10 iflag=direct status=none
 counts "ios count on after it" "10 0 80 0 0"

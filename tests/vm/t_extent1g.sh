@@ -40,7 +40,7 @@ for target in 0 1; do
 	background fio "${fio_part[@]}" --rw=randwrite --bs=4k --iodepth=2 --rate_iops=40 --time_based --runtime=300 --do_verify=0 \
 		--output-format=json --output=/run/fio.json
 	start=$SECONDS
-	answer=$(moved 0 $target 120)
+	answer=$(moved 0 0 $target 120)
 	read -r result reason bytes passes freeze_us <<<"$answer"
 	note "to tier $target: $answer in $((SECONDS - start)) s"
 	check "it was under load until the end" running fio
@@ -63,7 +63,7 @@ done
 before=$(dd if=$v0 bs=1M skip=1024 count=1024 iflag=direct status=none | sha256sum)
 check_equal "an extent with ten valid regions" 10 "$(extent_of 0 1 | cut -d' ' -f4)"
 read -r tier _ <<<"$(extent_of 0 1)"
-read -r result reason bytes passes freeze_us <<<"$(moved 1 $((1 - tier)) 60)"
+read -r result reason bytes passes freeze_us <<<"$(moved 0 1 $((1 - tier)) 60)"
 check_equal "it moves" "done -" "$result $reason"
 check_equal "exactly ten regions are copied" $((10 * 1048576)) "$bytes"
 check_equal "it still has ten" 10 "$(extent_of 0 1 | cut -d' ' -f4)"

@@ -100,7 +100,7 @@ regions() { [ "$(extent_of 0 0 | cut -d' ' -f4)" = 16 ]; }
 check "all of it is written" wait_for 10 regions
 msg set_rate 1000000
 tier=$(extent_of 0 0 | cut -d' ' -f1)
-check_equal "writes are faster than the move: it gives up" "failed not_converging" "$(moved 0 $((1 - tier)) | cut -d' ' -f1,2)"
+check_equal "writes are faster than the move: it gives up" "failed not_converging" "$(moved 0 0 $((1 - tier)) | cut -d' ' -f1,2)"
 check "forced, it slows writes down" msg migrate 0 0 $((1 - tier)) force
 check "and ends" wait_for 20 quiet
 check_equal "as done" "done -" "$(msg moves since 2 | tail -n 1 | cut -d' ' -f7,8)"

@@ -90,8 +90,8 @@ check "with ENOSPC, too" full
 # A move with no free slot ------------------------------------------------------------------------------------
 
 touch_extent 0 0	# overwritten, on tier 0
-check_equal "a move to a full tier fails, and says why" "failed no_space" "$(moved 0 1 | cut -d' ' -f1,2)"
-check_equal "a move to a full device, too" "failed no_space" "$(moved 0 dev:2 | cut -d' ' -f1,2)"
+check_equal "a move to a full tier fails, and says why" "failed no_space" "$(moved 0 0 1 | cut -d' ' -f1,2)"
+check_equal "a move to a full device, too" "failed no_space" "$(moved 0 0 dev:2 | cut -d' ' -f1,2)"
 check_equal "its extent is where it was" 0 "$(tier_of 0 0)"
 # Now every slot of the pool.
 msg set_placement 0 auto
@@ -102,7 +102,7 @@ check "reserve of the lowest tier given up" msg set_reserve 3 0
 touch_extent 0 $i
 check_equal "all slots are taken" "8 8 8 16" "$(used)"
 for tier in 1 2; do
-	check_equal "no free slot anywhere: a move to tier $tier fails with its reason" "failed no_space" "$(moved 0 $tier | cut -d' ' -f1,2)"
+	check_equal "no free slot anywhere: a move to tier $tier fails with its reason" "failed no_space" "$(moved 0 0 $tier | cut -d' ' -f1,2)"
 done
 check "with force as well" msg migrate 0 0 2 force
 wait_for 10 quiet
@@ -124,7 +124,7 @@ read -r code seconds <<<"$(tail -n 1 /run/writer.log)"
 check_equal "without an error" 0 "$code"
 check_equal "on the new device" 4 "$(device_of 0 95)"
 check_equal "which is online" online "$(pool_value state 4)"
-check_equal "a move finds space now" "done -" "$(moved 0 1 | cut -d' ' -f1,2)"
+check_equal "a move finds space now" "done -" "$(moved 0 0 1 | cut -d' ' -f1,2)"
 checked
 check "deactivated" pool_down
 check "activated with the new device" pool_up
