@@ -315,6 +315,9 @@ struct dm_tier_finished {
 
 enum dm_tier_mode { MODE_RW, MODE_META_RO, MODE_FAIL };
 
+/* What first writes found last; in mode rw it is told as out_of_space. */
+enum dm_tier_space_state { SPACE_ENOUGH, SPACE_WAITING, SPACE_FAILING };
+
 #define OPS_BUCKETS		256
 
 struct dm_tier_pool {
@@ -366,6 +369,7 @@ struct dm_tier_pool {
 	struct dm_tier_space space[DM_TIER_MAX_DEVICES]; /* [L] scratch of a choice */
 	struct delayed_work space_work;
 	unsigned long space_due;	/* [L] jiffies, when it is pending */
+	enum dm_tier_space_state space_state; /* [L] */
 	u32 nr_ops;			/* [L] */
 	bool closing;			/* [L] being unbound: no new operations */
 	wait_queue_head_t ops_wait;	/* an operation ended */

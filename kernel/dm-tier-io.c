@@ -147,16 +147,6 @@ void dm_tier_io_committed(struct dm_tier_pool *pool, u64 durable_seq)
 	dm_tier_io_requeue(pool, &ready);
 }
 
-void dm_tier_io_kick_space(struct dm_tier_pool *pool)
-{
-	LIST_HEAD(ready);
-
-	spin_lock(&pool->lock);
-	list_splice_tail_init(&pool->space_waiters, &ready);
-	spin_unlock(&pool->lock);
-	dm_tier_io_requeue(pool, &ready);
-}
-
 void dm_tier_io_kick_all(struct dm_tier_pool *pool)
 {
 	struct dm_tier_move *m;

@@ -8,6 +8,7 @@
  * superblock in use and the last whole commit are written again byte by byte,
  * and a commit with a higher incarnation follows, before anything else.
  */
+#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
 #include "dm-tier-device.h"
@@ -29,6 +30,27 @@ struct load {
 	const char *error;
 };
 
+/*
+ * A read error is no mismatch, and often not the last word (a path that fails
+ * over, a leg that is repaired): it is tried again, but not for ever.
+ */
+#define READ_TRIES	4
+#define READ_PAUSE_MS	1000
+
+static int read_blocks(struct block_device *bdev, u64 block, void *buffer, u32 count)
+{
+	int tries, r;
+
+	for (tries = 1;; tries++) {
+		r = dm_tier_meta_rw(bdev, REQ_OP_READ, block, buffer, count);
+		if (!r || tries == READ_TRIES)
+			return r;
+		DMWARN("%pg: reading %u blocks from %llu on: error %d; trying again",
+		       bdev, count, block, r);
+		msleep(READ_PAUSE_MS);
+	}
+}
+
 /* Superblocks and labels -----------------------------------------------------*/
 
 static u64 place_block(u32 place)
@@ -47,8 +69,8 @@ int dm_tier_read_super(struct block_device *bdev, struct dm_tier_super *ret_supe
 	if (!super || !block)
 		goto out;
 	for (place = 0; place < 2; place++) {
-		/* A read error is no mismatch: the other place may be older. */
-		r = dm_tier_meta_rw(bdev, REQ_OP_READ, place_block(place), block, 1);
+		/* Unread, it may be the newer one: the other is not enough. */
+		r = read_blocks(bdev, place_block(place), block, 1);
 		r = r ?: dm_tier_super_decode_at(block, place_block(place), super);
 		if (r == -EBADMSG)
 			continue;
@@ -78,7 +100,7 @@ int dm_tier_read_label(struct block_device *bdev, struct dm_tier_label *ret_labe
 
 	if (!block)
 		return -ENOMEM;
-	r = dm_tier_meta_rw(bdev, REQ_OP_READ, 0, block, 1);
+	r = read_blocks(bdev, 0, block, 1);
 	r = r ?: dm_tier_label_decode(block, ret_label);
 	free_page((unsigned long)block);
 	return r;
@@ -120,7 +142,7 @@ static int read_checkpoint(struct load *l, const struct dm_tier_ckpt_ref *ref)
 	while (!r && done < ref->blocks) {
 		u32 n = min_t(u64, ref->blocks - done, DM_TIER_COMMIT_BLOCKS), i;
 
-		r = dm_tier_meta_rw(l->bdev, REQ_OP_READ, start + done, buffer, n);
+		r = read_blocks(l->bdev, start + done, buffer, n);
 		for (i = 0; !r && i < n; i++) {
 			void *block = buffer + (size_t)i * DM_TIER_BLOCK_BYTES;
 
@@ -177,8 +199,7 @@ static int read_ring(struct load *l)
 	for (done = 0; done < l->super.log_blocks; done += DM_TIER_COMMIT_BLOCKS) {
 		u32 n = min_t(u64, l->super.log_blocks - done, DM_TIER_COMMIT_BLOCKS);
 
-		r = dm_tier_meta_rw(l->bdev, REQ_OP_READ, start + done,
-				    l->ring + done * DM_TIER_BLOCK_BYTES, n);
+		r = read_blocks(l->bdev, start + done, l->ring + done * DM_TIER_BLOCK_BYTES, n);
 		if (r) {
 			l->error = "Reading the log failed";
 			return r;
@@ -388,7 +409,8 @@ static int read_super(struct load *l, const struct dm_tier_super *expected)
 	int r = dm_tier_read_super(l->bdev, &l->super, &l->place, l->super_block);
 
 	if (r) {
-		l->error = "No valid superblock on the metadata device";
+		l->error = r == -EBADMSG ? "No valid superblock on the metadata device" :
+					   "Reading the superblock failed";
 		return r;
 	}
 	if (memcmp(l->super.uuid, expected->uuid, sizeof(expected->uuid)) ||

@@ -64,7 +64,7 @@ const char *dm_tier_pool_mode_word(struct dm_tier_pool *pool)
 {
 	switch (READ_ONCE(pool->mode)) {
 	case MODE_RW:
-		return list_empty_careful(&pool->space_waiters) ? "rw" : "out_of_space";
+		return READ_ONCE(pool->space_state) == SPACE_ENOUGH ? "rw" : "out_of_space";
 	case MODE_META_RO:
 		return "meta_ro";
 	case MODE_FAIL:

@@ -44,6 +44,13 @@ int __dm_tier_io_place_move(struct dm_tier_pool *pool, u32 tier)
 	return dm_tier_map_move(gather_space(pool, pool->space), DM_TIER_MAX_DEVICES, tier);
 }
 
+/* Whether a volume that may use every tier could write; pool->lock held. */
+static bool any_space(struct dm_tier_pool *pool)
+{
+	return dm_tier_map_place(gather_space(pool, pool->space), DM_TIER_MAX_DEVICES,
+				 NULL, 0) >= 0;
+}
+
 /* At the earliest of the times that are asked for; pool->lock held. */
 static void wake_at(struct dm_tier_pool *pool, unsigned long due)
 {
@@ -53,25 +60,55 @@ static void wake_at(struct dm_tier_pool *pool, unsigned long due)
 	mod_delayed_work(pool->io_wq, &pool->space_work, due - jiffies);
 }
 
+/* Events tell of each change, the log of those for the worse; pool->lock held. */
+static void set_space_state(struct dm_tier_pool *pool, enum dm_tier_space_state state)
+{
+	static const char * const what[] = {
+		[SPACE_WAITING] = "wait",
+		[SPACE_FAILING] = "fail",
+	};
+
+	if (state == pool->space_state)
+		return;
+	if (state > pool->space_state)
+		DMWARN_LIMIT("pool %s: no free slot where a volume may write: first writes %s",
+			     dm_device_name(pool->md), what[state]);
+	WRITE_ONCE(pool->space_state, state);
+	dm_tier_pool_event(pool);
+}
+
 /* pool->lock held. */
 static enum next wait_for_space(struct dm_tier_bio *tb)
 {
 	struct dm_tier_pool *pool = tb->table->pool;
 	unsigned long timeout = (unsigned long)pool->features.no_space_timeout_s * HZ;
-	bool first = list_empty(&pool->space_waiters);
 
 	if (!tb->parked_at)
 		tb->parked_at = jiffies ?: 1;
 	if (pool->features.error_if_no_space ||
-	    (timeout && time_after_eq(jiffies, tb->parked_at + timeout)))
+	    (timeout && time_after_eq(jiffies, tb->parked_at + timeout))) {
+		set_space_state(pool, SPACE_FAILING);
 		return __dm_tier_io_end_with(tb, BLK_STS_NOSPC);
+	}
 	if (timeout)
 		wake_at(pool, tb->parked_at + timeout);
-	if (first) {
-		DMWARN_LIMIT("no free slot where a volume may write: writes wait");
-		dm_tier_pool_event(pool);
-	}
+	if (pool->space_state == SPACE_ENOUGH)
+		set_space_state(pool, SPACE_WAITING);
 	return __dm_tier_io_park_uncertain(tb, &pool->space_waiters, BLK_STS_NOSPC);
+}
+
+void dm_tier_io_kick_space(struct dm_tier_pool *pool)
+{
+	LIST_HEAD(ready);
+
+	spin_lock(&pool->lock);
+	/* Those who wait see for themselves; without any, the next write might. */
+	if (list_empty(&pool->space_waiters) && pool->space_state != SPACE_ENOUGH &&
+	    any_space(pool))
+		set_space_state(pool, SPACE_ENOUGH);
+	list_splice_tail_init(&pool->space_waiters, &ready);
+	spin_unlock(&pool->lock);
+	dm_tier_io_requeue(pool, &ready);
 }
 
 void dm_tier_io_space_work(struct work_struct *work)
@@ -120,6 +157,8 @@ static enum next allocate(struct dm_tier_bio *tb, struct dm_tier_extent *x,
 	*bits = NULL;
 	__dm_tier_meta_mark(v, x, pool->meta->open_seq);
 	__dm_tier_meta_unreserve(pool, dev);
+	if (tb->parked_at || list_empty(&pool->space_waiters))
+		set_space_state(pool, SPACE_ENOUGH);
 	tb->parked_at = 0;
 	dm_tier_pool_check_low_water(pool, dev->tier);
 	/* With a fresh spare for what follows. */

@@ -18,6 +18,7 @@
 #   map_of ID                        its map, all of it
 #   extent_of ID EXTENT              "tier device slot valid-regions" of one extent
 #   checked [WHAT]                   a check: all answers follow the grammar and agree with each other
+#   logged WORDS                     a condition: the kernel's log has these words
 #   quiet                            a condition: no move is queued or active, no slot is on its way
 #   moved VOLUME EXTENT TARGET [SECONDS]  moves an extent, waits; prints "result reason bytes passes freeze-us";
 #                                    tries again if a freeze met its deadline
@@ -102,6 +103,7 @@ map_of() {
 	msg map "$1" 0 "$(msg volumes | awk -v id="$1" -v size="$extent_sectors" '$1 == id { print $4 / size }')"
 }
 extent_of() { msg map "$1" "$2" 1 | cut -d' ' -f3-; }
+logged() { dmesg | grep -qF -- "$1"; }
 quiet() { [ "$(pool_value going)" = 0 ]; }
 # Freed slots are on their way for up to a second.
 checked() {

@@ -246,6 +246,37 @@ check "with its data" lost_nothing
 checked
 pool_down
 
+# Metadata that cannot be read: an activation tries again, and then refuses -------------------------------------------
+
+check "the whole device" meta_bad
+dmesg -C
+background activation pool_up
+check "it tries again" wait_for 10 logged "error -5; trying again"
+check "it heals" meta_good
+ended activation "the pool comes up"
+check "away" pool_down
+
+# The superblock can be read, what follows cannot: met only when the table is resumed.
+check "the log" now m0 "0 4096 linear $(disk meta) 0" "4096 $((meta_sectors - 4096)) error"
+dmesg -C
+background activation pool_up
+check "it tries again" wait_for 10 logged "error -5; trying again"
+check "it heals" meta_good
+ended activation "the pool comes up"
+check "away" pool_down
+
+check "the log, and it does not heal" now m0 "0 4096 linear $(disk meta) 0" "4096 $((meta_sectors - 4096)) error"
+check_fails "the pool is refused" timeout 60 dmsetup create tp --table "$pool_line"
+check "with its reason" logged "Reading the log failed"
+check "nothing of it is left" bash -c '! dmsetup info tp'
+check "it heals" meta_good
+check "the pool comes up" pool_up
+volume_up 0
+volume_up 1
+check "no data are lost" lost_nothing
+checked
+pool_down
+
 # Many changes on a device that cannot flush: what has no place left fails, and nothing hangs -------------------------
 
 dmsetup remove a0

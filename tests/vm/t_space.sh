@@ -67,7 +67,8 @@ read -r code seconds <<<"$(tail -n 1 /run/writer.log)"
 check_equal "it fails" 1 "$code"
 check "after the timeout of 4 s (it took $seconds)" test "$seconds" -ge 3 -a "$seconds" -le 7
 check "with ENOSPC" full
-check_equal "the mode is rw again" rw "$(pool_value mode)"
+check_equal "the next would find none either: the mode says so" out_of_space "$(pool_value mode)"
+check "the log, too" logged "no free slot where a volume may write: first writes fail"
 check "a flush succeeds after that" timeout 5 blockdev --flushbufs /dev/mapper/v0
 
 background writer took touch_extent 0 50
@@ -78,6 +79,7 @@ check "placement elsewhere" msg set_placement 0 auto
 ended writer "a waiting write goes on when another tier is named"
 read -r code seconds <<<"$(tail -n 1 /run/writer.log)"
 check_equal "it succeeds" 0 "$code"
+check_equal "the mode is rw again" rw "$(pool_value mode)"
 
 check "reload with error_if_no_space" pool_reload error_if_no_space
 check_equal "the table says so" "error_if_no_space" "$(dmsetup table tp | awk '{ print $NF }')"
@@ -86,6 +88,10 @@ read -r code seconds <<<"$(took touch_extent 0 51)"
 check_equal "a write without space fails" 1 "$code"
 check "at once (it took $seconds)" test "$seconds" -le 2
 check "with ENOSPC, too" full
+check_equal "the mode says so" out_of_space "$(pool_value mode)"
+check "a slot that becomes free ends it" msg set_placement 0 auto
+check_equal "... as others could write" rw "$(pool_value mode)"
+msg set_placement 0 1
 
 # A move with no free slot ------------------------------------------------------------------------------------
 
@@ -101,11 +107,15 @@ check_equal "first writes leave the reserve" "8 8 8 15" "$(used)"
 check "reserve of the lowest tier given up" msg set_reserve 3 0
 touch_extent 0 $i
 check_equal "all slots are taken" "8 8 8 16" "$(used)"
+check_equal "that is no error yet" rw "$(pool_value mode)"
+check_fails "the next write fails" touch_extent 0 $((i + 1))
+check_equal "now the mode says so" out_of_space "$(pool_value mode)"
 for tier in 1 2; do
 	check_equal "no free slot anywhere: a move to tier $tier fails with its reason" "failed no_space" "$(moved 0 0 $tier | cut -d' ' -f1,2)"
 done
 check "with force as well" msg migrate 0 0 2 force
 wait_for 10 quiet
+check_equal "moves that end make no space" out_of_space "$(pool_value mode)"
 check_equal "its reason" no_space "$(msg moves since 0 | tail -n 1 | cut -d' ' -f8)"
 checked
 
@@ -124,6 +134,7 @@ read -r code seconds <<<"$(tail -n 1 /run/writer.log)"
 check_equal "without an error" 0 "$code"
 check_equal "on the new device" 4 "$(device_of 0 95)"
 check_equal "which is online" online "$(pool_value state 4)"
+check_equal "the mode is rw" rw "$(pool_value mode)"
 check_equal "a move finds space now" "done -" "$(moved 0 0 1 | cut -d' ' -f1,2)"
 checked
 check "deactivated" pool_down
