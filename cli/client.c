@@ -19,6 +19,7 @@
 #define PATH		"/org/dmtier/Tierd1"
 #define INTERFACE	"org.dmtier.Tierd1"
 #define TIMEOUT_US	(120 * 1000000ULL)
+#define TRY_TIMEOUT_US	(5 * 1000000ULL)
 
 struct client {
 	sd_bus *bus;
@@ -77,25 +78,45 @@ static enum cli_exit say_why(struct cli *cli, const char *interface, const sd_bu
 			  "tierd cannot be asked: %s", strerror(-r));
 }
 
+static int send(sd_bus *bus, const char *interface, const char *method, sd_bus_error *error,
+		sd_bus_message **ret_reply, const char *types, va_list arguments)
+{
+	_cleanup_message_ sd_bus_message *message = NULL;
+	int r;
+
+	r = sd_bus_message_new_method_call(bus, &message, NAME, PATH, interface, method);
+	if (r >= 0)
+		r = sd_bus_message_set_auto_start(message, false);
+	if (r >= 0)
+		r = sd_bus_message_appendv(message, types, arguments);
+	return r < 0 ? r : sd_bus_call(bus, message, 0, error, ret_reply);
+}
+
 static enum cli_exit call(struct cli *cli, struct client *client, const char *interface,
 			  const char *method, sd_bus_message **ret_reply, const char *types, ...)
 {
-	_cleanup_message_ sd_bus_message *message = NULL;
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	va_list arguments;
 	int r;
 
-	r = sd_bus_message_new_method_call(client->bus, &message, NAME, PATH, interface, method);
-	if (r >= 0)
-		r = sd_bus_message_set_auto_start(message, false);
-	if (r >= 0) {
-		va_start(arguments, types);
-		r = sd_bus_message_appendv(message, types, arguments);
-		va_end(arguments);
-	}
-	if (r >= 0)
-		r = sd_bus_call(client->bus, message, 0, &error, ret_reply);
+	va_start(arguments, types);
+	r = send(client->bus, interface, method, &error, ret_reply, types, arguments);
+	va_end(arguments);
 	return r < 0 ? say_why(cli, interface, &error, r) : CLI_OK;
+}
+
+/* A call whose failure is of no interest. */
+static int try_call(sd_bus *bus, const char *interface, const char *method,
+		    sd_bus_message **ret_reply, const char *types, ...)
+{
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	va_list arguments;
+	int r;
+
+	va_start(arguments, types);
+	r = send(bus, interface, method, &error, ret_reply, types, arguments);
+	va_end(arguments);
+	return r;
 }
 
 enum cli_exit client_relocate(struct cli *cli, struct client *client, const char *target,
@@ -370,6 +391,30 @@ enum cli_exit client_read_state(struct cli *cli, struct client *client,
 	*ret_state = state;
 	state = (struct client_state){ 0 };
 	return CLI_OK;
+}
+
+bool client_try_state(const char *pool, struct client_state *ret_state)
+{
+	_cleanup_(client_state_clear) struct client_state state = { 0 };
+	_cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+	_cleanup_message_ sd_bus_message *reply = NULL;
+	int r = sd_bus_open_system(&bus);
+
+	if (r >= 0)
+		r = sd_bus_set_method_call_timeout(bus, TRY_TIMEOUT_US);
+	/* A plan begins with a look at the pool. */
+	if (r >= 0 && pool)
+		r = try_call(bus, INTERFACE, "Plan", NULL, "su", pool, 1U);
+	if (r >= 0)
+		r = try_call(bus, "org.freedesktop.DBus.Properties", "GetAll", &reply, "s",
+			     INTERFACE);
+	if (r >= 0)
+		r = read_state(reply, &state);
+	if (r < 0)
+		return false;
+	*ret_state = state;
+	state = (struct client_state){ 0 };
+	return true;
 }
 
 void client_state_clear(struct client_state *state)

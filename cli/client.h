@@ -72,6 +72,12 @@ enum cli_exit client_read_state(struct cli *cli, struct client *client,
 				struct client_state *ret_state);
 void client_state_clear(struct client_state *state);
 
+/*
+ * The same for who can do without: false, and not a word, if tierd does not run or does not
+ * answer within seconds. With `pool`, the name of one, tierd looks at it before it answers.
+ */
+bool client_try_state(const char *pool, struct client_state *ret_state);
+
 /* By uuid of the pool; NULL: tierd does not know it (yet). */
 const struct client_pool *client_find_pool(const struct client_state *state, const char *uuid);
 const struct client_tier *client_find_tier(const struct client_state *state, const char *pool,

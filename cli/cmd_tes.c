@@ -11,6 +11,7 @@
 #include "name.h"
 #include "rows.h"
 #include "util.h"
+#include "volume.h"
 
 static const struct cli_option options[] = {
 	{ 'a', "all", NULL, "extents without space, too" },
@@ -38,6 +39,7 @@ struct source {
 	bool all;
 	struct tier_scan scan;
 	struct client *client;
+	struct client_state tierd;	/* for policies */
 	struct tier_map_run *runs;
 	struct tier_counter *counters;
 };
@@ -47,6 +49,7 @@ static void source_clear(struct source *source)
 	report_close(&source->report);
 	tier_scan_clear(&source->scan);
 	client_close(&source->client);
+	client_state_clear(&source->tierd);
 	free(source->runs);
 	free(source->counters);
 }
@@ -178,7 +181,7 @@ static enum cli_exit volume_rows(struct source *source, const struct cli_system 
 
 	rows_active_pool(pool, &stretch.pool_row);
 	r = rows_volume(pool, volume, cli_volume_device(system, pool, volume->id),
-			&stretch.volume_row);
+			client_find_volume(&source->tierd, volume->uuid), &stretch.volume_row);
 	if (r == -ENOENT || r == -ENODEV)
 		return CLI_OK;		/* removed meanwhile */
 	if (r)
@@ -234,6 +237,8 @@ static enum cli_exit prepare(struct cli *cli, struct source *source, struct cli_
 			return cli_failed(cli, NULL, "cannot look at the block devices: %s",
 					  cli_reason(r));
 	}
+	if ((source->types & REPORT_VOLUME) && cli_has_default_policy(system))
+		client_try_state(NULL, &source->tierd);
 	if (source->types & REPORT_TIERD_EXTENT)
 		code = client_open(cli, &source->client);
 	return code;

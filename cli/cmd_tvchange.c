@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "activate.h"
+#include "client.h"
 #include "label.h"
 #include "util.h"
 #include "volume.h"
@@ -17,7 +18,7 @@ enum { OPTION_POLICY = CLI_LONG_ONLY, OPTION_FOR };
 static const struct cli_option options[] = {
 	{ 'a', "activate", "y|n", "make the volume's device, or remove it" },
 	{ OPTION_POLICY, "policy", "POLICY",
-	  "auto, start-highest, highest, lowest or none; acts at the next relocation" },
+	  "auto, start-highest, highest, lowest, none, or default: that of tierd.conf" },
 	{ OPTION_FOR, "for", "TIME", "the policy ends after 90m, 12h, 3d or 2w; then the old one again" },
 	{ 0 }
 };
@@ -25,6 +26,7 @@ static const struct cli_option options[] = {
 struct request {
 	char activate;		/* 'y', 'n' or 0 */
 	bool has_policy;
+	bool is_default;	/* none of its own any more */
 	enum tier_policy policy;
 	int64_t pin_s;		/* 0 = for good */
 };
@@ -67,7 +69,9 @@ static enum cli_exit take_options(struct cli *cli, struct request *request)
 			request->activate = *cli->value;
 			break;
 		case OPTION_POLICY:
-			code = cli_take_policy(cli, cli->value, &request->policy);
+			request->is_default = !strcmp(cli->value, CLI_POLICY_DEFAULT);
+			code = request->is_default ? CLI_OK :
+			       cli_take_policy(cli, cli->value, &request->policy);
 			if (code)
 				return code;
 			request->has_policy = true;
@@ -84,9 +88,17 @@ static enum cli_exit take_options(struct cli *cli, struct request *request)
 	if (request->pin_s && !request->has_policy)
 		return cli_bad_line(cli, "Give the policy with --policy.",
 				    "--for says how long, but not which policy");
+	if (request->pin_s && request->is_default)
+		return cli_bad_line(cli, "Give one of the five policies with --for.",
+				    "the default cannot be for a time");
 	if (!request->has_policy && !request->activate)
 		return cli_bad_line(cli, "Give -a or --policy.", "nothing to change");
 	return CLI_OK;
+}
+
+static const char *policy_word(const struct request *request)
+{
+	return request->is_default ? CLI_POLICY_DEFAULT : tier_policy_word(request->policy);
 }
 
 /* A pin wins over the policy while it lasts; a new policy without --for ends it. */
@@ -101,9 +113,25 @@ static int new_label(const struct tier_volume_info *volume, const struct request
 			 (int64_t)time(NULL) + request->pin_s);
 		return tier_label_set(volume->label, "pin", pin, ret_label, TIER_LABEL_SIZE);
 	}
-	r = tier_label_set(volume->label, "policy", tier_policy_word(request->policy), ret_label,
-			   TIER_LABEL_SIZE);
+	r = tier_label_set(volume->label, "policy",
+			   request->is_default ? NULL : tier_policy_word(request->policy),
+			   ret_label, TIER_LABEL_SIZE);
 	return r ? r : tier_label_set(ret_label, "pin", NULL, ret_label, TIER_LABEL_SIZE);
+}
+
+static void say_changed(struct cli *cli, const struct cli_pool *pool,
+			const struct tier_volume_info *volume, const char *name,
+			const struct request *request)
+{
+	_cleanup_(client_state_clear) struct client_state tierd = { 0 };
+	const struct client_volume *row = NULL;
+
+	/* tierd has it then, and has set where first writes go. */
+	if (request->is_default && client_try_state(pool->info.name, &tierd))
+		row = client_find_volume(&tierd, volume->uuid);
+	cli_say(cli, "Volume %s/%s has the policy %s%s%s%s; it acts at the next relocation.",
+		pool->info.name, name, policy_word(request), row ? ", which is " : "",
+		row ? row->policy : "", request->pin_s ? " for a time" : "");
 }
 
 static enum cli_exit change_policy(struct cli *cli, const struct cli_pool *pool,
@@ -119,14 +147,12 @@ static enum cli_exit change_policy(struct cli *cli, const struct cli_pool *pool,
 				  "the label of volume %s/%s gets too long", pool->info.name, name);
 	if (cli->test) {
 		cli_say(cli, "Would set the policy of volume %s/%s to %s.", pool->info.name, name,
-			tier_policy_word(request->policy));
+			policy_word(request));
 		return CLI_OK;
 	}
 	code = cli_apply_label(cli, pool, volume, label);
 	if (!code)
-		cli_say(cli, "Volume %s/%s has the policy %s%s; it acts at the next relocation.",
-			pool->info.name, name, tier_policy_word(request->policy),
-			request->pin_s ? " for a time" : "");
+		say_changed(cli, pool, volume, name, request);
 	return code;
 }
 

@@ -3,6 +3,7 @@
 #include <uuid/uuid.h>
 
 #include "activate.h"
+#include "client.h"
 #include "label.h"
 #include "message.h"
 #include "name.h"
@@ -16,7 +17,7 @@ static const struct cli_option options[] = {
 	{ 'n', "name", "NAME", "of the volume" },
 	{ 'V', "virtualsize", "SIZE", "of the volume; space is taken when it is first written" },
 	{ OPTION_POLICY, "policy", "POLICY",
-	  "auto (default), start-highest, highest, lowest or none" },
+	  "auto, start-highest, highest, lowest or none (default: that of tierd.conf, or auto)" },
 	{ 0 }
 };
 
@@ -24,6 +25,7 @@ struct request {
 	const char *pool_name;
 	const char *name;
 	uint64_t sectors;
+	bool has_policy;
 	enum tier_policy policy;
 };
 
@@ -46,6 +48,7 @@ static enum cli_exit take_options(struct cli *cli, struct request *request)
 			break;
 		case OPTION_POLICY:
 			code = cli_take_policy(cli, cli->value, &request->policy);
+			request->has_policy = !code;
 			break;
 		default:
 			return cli->exit;
@@ -114,6 +117,28 @@ static void undo(struct cli *cli, const struct cli_pool *pool, uint32_t id)
 			 "removing the half made volume is not on disk yet");
 }
 
+/*
+ * What is in force: that of the request, or else what tierd.conf says, which tierd puts
+ * into force when it sees the volume. It is asked now, so that this comes before the
+ * first write.
+ */
+static void say_created(struct cli *cli, const struct cli_pool *pool,
+			const struct request *request, const char *uuid)
+{
+	_cleanup_(client_state_clear) struct client_state tierd = { 0 };
+	const struct client_volume *volume = NULL;
+	const char *policy = CLI_POLICY_DEFAULT;
+	char size[CLI_SIZE_TEXT];
+
+	if (request->has_policy)
+		policy = tier_policy_word(request->policy);
+	else if (client_try_state(pool->info.name, &tierd))
+		volume = client_find_volume(&tierd, uuid);
+	cli_say(cli, "Volume %s/%s created, %s, policy %s%s.", pool->info.name, request->name,
+		cli_size(request->sectors, size), volume ? volume->policy : policy,
+		volume ? " (tierd.conf)" : "");
+}
+
 static enum cli_exit create(struct cli *cli, const struct cli_pool *pool,
 			    const struct request *request)
 {
@@ -122,15 +147,16 @@ static enum cli_exit create(struct cli *cli, const struct cli_pool *pool,
 		.sectors = request->sectors,
 		.placement = { .is_auto = true },	/* what the kernel begins with */
 	};
-	char message[TIER_MESSAGE_SIZE], size[CLI_SIZE_TEXT];
+	char message[TIER_MESSAGE_SIZE];
 	enum cli_exit code;
 	uuid_t uuid;
 
 	uuid_generate(uuid);
 	uuid_unparse_lower(uuid, volume.uuid);
 	if (tier_label_set("", "name", request->name, volume.label, sizeof(volume.label)) ||
-	    tier_label_set(volume.label, "policy", tier_policy_word(request->policy), volume.label,
-			   sizeof(volume.label)))
+	    (request->has_policy &&
+	     tier_label_set(volume.label, "policy", tier_policy_word(request->policy), volume.label,
+			    sizeof(volume.label))))
 		return cli_failed(cli, "Choose a shorter name.",
 				  "the label of volume %s gets too long", request->name);
 	code = cli_tell(cli, pool,
@@ -147,15 +173,14 @@ static enum cli_exit create(struct cli *cli, const struct cli_pool *pool,
 		undo(cli, pool, volume.id);
 		return code;
 	}
-	cli_say(cli, "Volume %s/%s created, %s, policy %s.", pool->info.name, request->name,
-		cli_size(volume.sectors, size), tier_policy_word(request->policy));
+	say_created(cli, pool, request, volume.uuid);
 	return CLI_OK;
 }
 
 static enum cli_exit run(struct cli *cli)
 {
 	_cleanup_(cli_system_clear) struct cli_system system = { 0 };
-	struct request request = { .policy = TIER_POLICY_AUTO };
+	struct request request = { 0 };
 	struct cli_pool *pool = NULL;
 	char size[CLI_SIZE_TEXT];
 	enum cli_exit code = take_options(cli, &request);
@@ -171,7 +196,8 @@ static enum cli_exit run(struct cli *cli)
 	if (cli->test) {
 		cli_say(cli, "Would create volume %s/%s, %s, policy %s.", pool->info.name,
 			request.name, cli_size(request.sectors, size),
-			tier_policy_word(request.policy));
+			request.has_policy ? tier_policy_word(request.policy) :
+					     CLI_POLICY_DEFAULT);
 		return CLI_OK;
 	}
 	return create(cli, pool, &request);

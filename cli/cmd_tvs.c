@@ -7,6 +7,7 @@
 #include "name.h"
 #include "rows.h"
 #include "util.h"
+#include "volume.h"
 
 static const struct cli_option options[] = { REPORT_OPTIONS, { 0 } };
 
@@ -69,18 +70,20 @@ static enum cli_exit volume_rows(struct cli *cli, struct report *report,
 	rows_tierd_pool(client_find_pool(tierd, pool->info.uuid), &pool_row.tierd);
 	for (size_t i = 0; !code && i < pool->info.nr_volumes; i++) {
 		const struct tier_volume_info *volume = &pool->info.volumes[i];
+		const struct client_volume *tierd_row;
 		int r;
 
 		if (!is_wanted(cli, system, pool, volume, found))
 			continue;
-		r = rows_volume(pool, volume, cli_volume_device(system, pool, volume->id),
+		tierd_row = client_find_volume(tierd, volume->uuid);
+		r = rows_volume(pool, volume, cli_volume_device(system, pool, volume->id), tierd_row,
 				&volume_row);
 		if (r == -ENOENT || r == -ENODEV)
 			continue;	/* removed meanwhile */
 		if (r)
 			return cli_failed(cli, NULL, "pool %s: cannot read the map of volume %u: %s",
 					  pool->info.name, volume->id, cli_reason(r));
-		rows_tierd_volume(client_find_volume(tierd, volume->uuid), &tierd_volume);
+		rows_tierd_volume(tierd_row, &tierd_volume);
 		code = report_row(report, &row);
 	}
 	return code;
@@ -127,6 +130,9 @@ static enum cli_exit run(struct cli *cli)
 		code = client_open(cli, &client);
 		if (!code)
 			code = client_read_state(cli, client, &tierd);
+	} else if (!code && cli_has_default_policy(&system)) {
+		/* The policy of tierd.conf; without tierd there is none in force. */
+		client_try_state(NULL, &tierd);
 	}
 	return code ? code : print(cli, report, &system, &tierd);
 }

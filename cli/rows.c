@@ -13,6 +13,7 @@
 #include "message.h"
 #include "table.h"
 #include "util.h"
+#include "volume.h"
 
 #define SECTOR_BYTES	512
 #define RUNS_AT_ONCE	4096
@@ -282,7 +283,18 @@ static void format_tiers(const struct tier_pool_info *info,
 				 extents[tier]);
 }
 
-static void fill_policy(const struct tier_volume_info *volume, struct volume_row *row)
+/* tierd knows tierd.conf, if it has seen that the volume has no policy of its own. */
+static void fill_default_policy(const struct client_volume *tierd, struct volume_row *row)
+{
+	bool knows = tierd && (!strcmp(tierd->policy_from, "config") ||
+			       !strcmp(tierd->policy_from, "default"));
+
+	row->volume.policy = knows ? tierd->policy : CLI_POLICY_DEFAULT;
+	row->volume.policy_from = knows ? tierd->policy_from : "default";
+}
+
+static void fill_policy(const struct tier_volume_info *volume, const struct client_volume *tierd,
+			struct volume_row *row)
 {
 	struct tier_label_policy policy;
 	time_t until;
@@ -293,8 +305,12 @@ static void fill_policy(const struct tier_volume_info *volume, struct volume_row
 		row->volume.policy_from = "error";
 		return;
 	}
-	row->volume.policy = tier_policy_word(policy.policy);
-	row->volume.policy_from = policy.pinned ? "pin" : policy.is_set ? "label" : "default";
+	if (policy.is_set) {
+		row->volume.policy = tier_policy_word(policy.policy);
+		row->volume.policy_from = policy.pinned ? "pin" : "label";
+	} else {
+		fill_default_policy(tierd, row);
+	}
 	until = policy.pin_until_s;
 	if (policy.pinned && localtime_r(&until, &tm))
 		strftime(row->pin_until, sizeof(row->pin_until), "%Y-%m-%d %H:%M", &tm);
@@ -302,7 +318,8 @@ static void fill_policy(const struct tier_volume_info *volume, struct volume_row
 }
 
 int rows_volume(const struct cli_pool *pool, const struct tier_volume_info *volume,
-		const struct tier_dm_device *device, struct volume_row *ret_row)
+		const struct tier_dm_device *device, const struct client_volume *tierd,
+		struct volume_row *ret_row)
 {
 	uint64_t extent = pool->info.extent_sectors, tiers[TIER_MAX_TIERS];
 	struct volume_row *row = ret_row;
@@ -317,7 +334,7 @@ int rows_volume(const struct cli_pool *pool, const struct tier_volume_info *volu
 		snprintf(row->path, sizeof(row->path), "/dev/mapper/%s", device->name);
 	tier_placement_word(&volume->placement, row->placement);
 	format_tiers(&pool->info, tiers, row->tier_extents, sizeof(row->tier_extents));
-	fill_policy(volume, row);
+	fill_policy(volume, tierd, row);
 	row->volume.name = row->name;
 	row->volume.full_name = row->full_name;
 	row->volume.uuid = volume->uuid;

@@ -49,9 +49,13 @@ struct volume_row {
 	char tier_extents[TIER_MAX_TIERS * 12];
 };
 
-/* `device` is NULL if the volume is not active. 0 or -errno: its extents cannot be read. */
+/*
+ * `device` is NULL if the volume is not active, `tierd` if tierd does not run or does not
+ * know it. 0 or -errno: its extents cannot be read.
+ */
 int rows_volume(const struct cli_pool *pool, const struct tier_volume_info *volume,
-		const struct tier_dm_device *device, struct volume_row *ret_row);
+		const struct tier_dm_device *device, const struct client_volume *tierd,
+		struct volume_row *ret_row);
 
 /* The path of a pool's device, "" if the scan has not found it. */
 const char *rows_device_path(const struct tier_scan *scan, const char *uuid);

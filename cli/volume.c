@@ -21,6 +21,18 @@ enum cli_exit cli_take_policy(struct cli *cli, const char *word, enum tier_polic
 	return CLI_OK;
 }
 
+bool cli_has_default_policy(const struct cli_system *system)
+{
+	struct tier_label_policy policy;
+
+	for (size_t i = 0; i < system->nr_pools; i++)
+		for (size_t j = 0; j < system->pools[i].info.nr_volumes; j++)
+			if (!tier_label_policy(system->pools[i].info.volumes[j].label, time(NULL),
+					       &policy) && !policy.is_set)
+				return true;
+	return false;
+}
+
 enum cli_exit cli_check_name(struct cli *cli, const char *what, const char *name)
 {
 	const char *reason;
@@ -80,13 +92,36 @@ static void wanted_placement(const struct cli_pool *pool, const char *label,
 				 ret_placement);
 }
 
+/* It has or had a policy of its own; else tierd.conf says what holds, and tierd sees to it. */
+static bool names_policy(const char *label)
+{
+	char value[TIER_LABEL_SIZE];
+
+	return tier_label_value(label, "policy", value, sizeof(value)) != -ENOENT ||
+	       tier_label_value(label, "pin", value, sizeof(value)) != -ENOENT;
+}
+
+/* Of a volume that is to have this label; else *ret_placement is the right one. */
+static bool has_right_placement(const struct cli_pool *pool, const struct tier_volume_info *volume,
+				const char *label, struct tier_placement *ret_placement)
+{
+	struct tier_placement placement;
+
+	if (!names_policy(label) && !names_policy(volume->label))
+		return true;
+	wanted_placement(pool, label, &placement);
+	if (tier_placement_equal(&placement, &volume->placement))
+		return true;
+	*ret_placement = placement;
+	return false;
+}
+
 enum cli_exit cli_renew_placement(struct cli *cli, const struct cli_pool *pool,
 				  const struct tier_volume_info *volume)
 {
 	struct tier_placement placement;
 
-	wanted_placement(pool, volume->label, &placement);
-	if (tier_placement_equal(&placement, &volume->placement) || !is_writable(pool))
+	if (has_right_placement(pool, volume, volume->label, &placement) || !is_writable(pool))
 		return CLI_OK;
 	return cli_apply_label(cli, pool, volume, volume->label);
 }
@@ -106,8 +141,7 @@ enum cli_exit cli_apply_label(struct cli *cli, const struct cli_pool *pool,
 				pool->info.name, name);
 	if (code)
 		return code;
-	wanted_placement(pool, label, &placement);
-	if (!tier_placement_equal(&placement, &volume->placement))
+	if (!has_right_placement(pool, volume, label, &placement))
 		code = cli_tell(cli, pool,
 				tier_message_set_placement(volume->id, &placement, message,
 							   sizeof(message)),

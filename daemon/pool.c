@@ -208,6 +208,7 @@ static void set_policy(struct pool *pool, struct pool_volume *volume, int64_t no
 	volume->policy = policy;
 	volume->policy_from = is_listed ? POOL_POLICY_CONFIG : POOL_POLICY_DEFAULT;
 	volume->pin_until_s = 0;
+	volume->is_outvoted = false;
 	if (tier_label_policy(volume->info.label, now_s, &label)) {
 		volume->policy = TIER_POLICY_NONE;
 		volume->policy_from = POOL_POLICY_ERROR;
@@ -215,6 +216,26 @@ static void set_policy(struct pool *pool, struct pool_volume *volume, int64_t no
 		volume->policy = label.policy;
 		volume->policy_from = label.pinned ? POOL_POLICY_PIN : POOL_POLICY_LABEL;
 		volume->pin_until_s = label.pinned ? label.pin_until_s : 0;
+		/* A pin ends by itself, and one line that says the same hurts nobody. */
+		volume->is_outvoted = is_listed && !label.pinned && label.policy != policy;
+	}
+}
+
+/* After a configuration was loaded or the pool was found; not when someone changes a label. */
+static void report_outvoted(struct pool *pool)
+{
+	if (!pool->wants_outvoted)
+		return;
+	pool->wants_outvoted = false;
+	for (size_t i = 0; i < pool->nr_volumes; i++) {
+		const struct pool_volume *volume = pool->volumes[i];
+		struct log_record record = LOG_RECORD(LOG_CONFIG_OUTVOTED_EVENT, LOG_WARNING, pool->name);
+
+		record.volume = volume->name;
+		if (volume->is_outvoted)
+			log_write(pool->env->log, record, "volume %s has the policy %s of its own, so "
+				  "its line in tierd.conf is void; `tvchange --policy default` lets it act",
+				  volume->name, tier_policy_word(volume->policy));
 	}
 }
 
@@ -350,6 +371,8 @@ int pool_refresh(struct pool *pool, const struct clock_time *now)
 	pool_see_space(pool);
 	r = sync_volumes(pool, now);
 	if (!r)
+		report_outvoted(pool);
+	if (!r)
 		r = sync_placements(pool);
 	if (r)
 		pool_fail(pool, "taking up its volumes", r, now);
@@ -378,6 +401,7 @@ void pool_set_settings(struct pool *pool, const struct config_settings *settings
 	pool->plan_ns = now->boot_ns;
 	pool->save_ns = now->boot_ns + settings->heat.fold_ns;
 	pool->rate_set = UINT64_MAX;
+	pool->wants_outvoted = true;
 	pool->changes++;
 }
 
@@ -427,6 +451,7 @@ int pool_new(const struct pool_environment *env, const struct config *config,
 	pool->rate_set = UINT64_MAX;
 	pool->last_tick = *now;
 	pool->was_measured = true;
+	pool->wants_outvoted = true;
 	r = begin(pool, config, now);
 	if (r) {
 		pool_free(pool);

@@ -55,6 +55,7 @@ struct pool_volume {
 	char name[TIER_LABEL_SIZE];		/* of its label, else its uuid */
 	enum tier_policy policy;
 	enum pool_policy_from policy_from;
+	bool is_outvoted;			/* its line in tierd.conf, by the label */
 	int64_t pin_until_s;			/* 0 = not pinned */
 
 	struct tier_heat_volume heat;
@@ -96,6 +97,7 @@ struct pool {
 	uint64_t state_generation;
 	bool has_volumes;			/* `volumes` has been filled in once */
 	struct tier_space_watch space;
+	bool wants_outvoted;			/* say once which lines of tierd.conf are void */
 
 	/* When the next of each is due, CLOCK_BOOTTIME. */
 	int64_t collect_ns;

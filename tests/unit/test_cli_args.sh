@@ -119,6 +119,8 @@ bad "there is no policy 'Highest'" tvchange --policy Highest p/v
 bad "the volume name 'a/b'" tvcreate -n a/b -V 1g p
 bad "nothing to change" tvchange p/v
 bad "-a cannot be 'ey'" tvchange -aey p/v
+bad "the default cannot be for a time" tvchange --policy default --for 3d p/v
+bad "there is no policy 'default'" tvcreate -n v -V 1g --policy default p
 bad "which policy" tvchange --for 3d p/v
 for time in 3 d 3x 0d -1d 3dd 99999999d 600w ''; do
 	bad "'$time' is not a time" tvchange --policy highest --for "$time" p/v

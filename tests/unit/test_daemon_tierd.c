@@ -835,6 +835,9 @@ static void test_policies(void **state)
 	assert_string_equal(row.policy_from, "pin");
 	assert_int_equal(row.pin_until, NOON_S + HOUR_S);
 
+	/* Only c is listed, and nothing outvotes that. */
+	assert_int_equal(w->events[LOG_CONFIG_OUTVOTED_EVENT], 0);
+
 	/* First writes follow: the placement of b by tierd.conf, of e until its pin ends. */
 	heat_up(w, 1, 0, 1, 1);
 	assert_int_equal(tier_sim_tier_of(w->sim, 1, 0), 2);
@@ -848,6 +851,39 @@ static void test_policies(void **state)
 	tier_sim_discard(w->sim, 4, 0);
 	heat_up(w, 4, 0, 1, 1);
 	assert_int_equal(tier_sim_tier_of(w->sim, 4, 0), 2);
+	world_free(w);
+}
+
+static const char *const outvoting_config =
+	"pools = ( { name = \"sim\"; volumes = ( { name = \"a\"; policy = \"lowest\"; }, "
+	"{ name = \"b\"; policy = \"none\"; }, { name = \"c\"; policy = \"none\"; }, "
+	"{ name = \"d\"; policy = \"none\"; } ); } );";
+
+/* Lines of tierd.conf that do nothing are told of when it is loaded, not whenever a label changes. */
+static void test_outvoted(void **state)
+{
+	struct world *w = world_new(outvoting_config);
+	struct clock_time now;
+	char label[64];
+
+	world_run_for(w, 60);
+	tier_sim_add_volume(w->sim, 1, "name=a;policy=highest");
+	tier_sim_add_volume(w->sim, 1, "name=b");
+	tier_sim_add_volume(w->sim, 1, "name=c;policy=none");
+	snprintf(label, sizeof(label), "name=d;pin=highest:%lld", (long long)(NOON_S + HOUR_S));
+	tier_sim_add_volume(w->sim, 1, label);
+	world_run_for(w, 600);
+	assert_int_equal(w->events[LOG_CONFIG_OUTVOTED_EVENT], 0);
+	now = world_now(w);
+	tierd_set_config(w->tierd, world_config(outvoting_config), &now);
+	world_run_for(w, 3 * HOUR_S);
+	assert_int_equal(w->events[LOG_CONFIG_OUTVOTED_EVENT], 1);
+	assert_non_null(strstr(w->last_text[LOG_CONFIG_OUTVOTED_EVENT],
+			       "volume a has the policy highest of its own"));
+	now = world_now(w);
+	tierd_set_config(w->tierd, world_config(outvoting_config), &now);
+	world_run_for(w, HOUR_S);
+	assert_int_equal(w->events[LOG_CONFIG_OUTVOTED_EVENT], 2);
 	world_free(w);
 }
 
@@ -1176,6 +1212,7 @@ int main(void)
 		cmocka_unit_test(test_pool_vanishes),
 		cmocka_unit_test(test_volumes_come_and_go),
 		cmocka_unit_test(test_policies),
+		cmocka_unit_test(test_outvoted),
 		cmocka_unit_test(test_reload),
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_restart_keeps_failures),

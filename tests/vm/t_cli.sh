@@ -86,7 +86,7 @@ for policy in start-highest highest lowest none; do
 done
 check_equal "placements in the kernel" "auto 0,1,2 0,1,2 2,1,0 auto" \
 	"$(dmsetup message pool0 0 volumes | cut -d' ' -f5 | xargs)"
-check_equal "policies of the report" "auto start-highest highest lowest none" \
+check_equal "policies of the report" "default start-highest highest lowest none" \
 	"$(json '[r["vol_policy"] for r in sorted(rows, key=lambda r: int(r["vol_id"]))]' tvs -o vol_policy,vol_id)"
 udevadm settle
 check "device nodes" test -b /dev/mapper/pool0-v--start--highest -a -b /dev/mapper/pool0-auto
@@ -109,6 +109,10 @@ exits 5 "has 112.00m already" tvextend -L 50m pool0/auto
 check "tvchange --policy" tvchange --policy lowest pool0/auto pool0/v-none
 check_equal "... acts on placement and label at once" "2,1,0 lowest 2,1,0 lowest" \
 	"$(column tvs -o vol_placement,vol_policy pool0/auto pool0/v-none | xargs)"
+check_equal "none of its own: the label has none" "name=auto auto" \
+	"$(tvchange -q --policy default pool0/auto && column tvs -o vol_label,vol_placement pool0/auto | xargs)"
+exits 0 "Would set the policy of volume pool0/auto to default" tvchange -t --policy default pool0/auto
+tvchange -q --policy lowest pool0/auto
 check "a pin" tvchange --policy highest --for 3d pool0/v-none
 check_equal "... wins over the policy" "highest pin 0,1,2" "$(column tvs -o vol_policy,vol_policy_from,vol_placement pool0/v-none | xargs)"
 check "... and ends with a new policy" tvchange --policy none pool0/v-none

@@ -148,8 +148,45 @@ timedatectl set-timezone America/New_York 2>/dev/null || ln -sf /usr/share/zonei
 call Plan su pool0 1 >/dev/null
 check "a time zone that changes is noticed" wait_for 65 pool_is window_start "$(TZ=America/New_York date -d '21:00' +%s)"
 ln -sf /usr/share/zoneinfo/UTC /etc/localtime
+
+# Policies of tierd.conf ---------------------------------------------------------------------------
+policy() { tvs --noheadings -o vol_policy,vol_policy_from,vol_placement "pool0/$1" | xargs; }
+policy_is() { [ "$(policy "$1")" = "$2" ]; }
+conf_policies() {
+	echo "policy = \"$1\"; pools = ( { name = \"pool0\"; volumes = ( { name = \"listed\"; policy = \"$2\"; } ); } );" >/etc/tierd.conf
+	systemctl reload tierd
+}
+conf_policies lowest highest
+check "tvcreate without --policy: that of tierd.conf, at once" \
+	bash -c '(tvcreate -V 8m -n listed pool0 && tvcreate -V 8m -n plain pool0) >/run/said'
+check_equal "... as it says" "policy highest (tierd.conf). policy lowest (tierd.conf)." "$(grep -o 'policy .*' /run/said | xargs)"
+check_equal "... tvs has them, and first writes follow" "highest config 0,1 lowest default 1,0" "$(policy listed) $(policy plain)"
+check_equal "... nothing is in the labels" "name=listed name=plain" \
+	"$(tvs --noheadings -o vol_label -S 'vol_name=listed || vol_name=plain' | xargs)"
+conf_policies start-highest lowest
+check "a reload changes them" wait_for 10 policy_is listed "lowest config 1,0"
+check_equal "... both" "start-highest default 0,1" "$(policy plain)"
+tpchange -q -ay pool0; tvrename -q pool0/plain pool0/flat
+check_equal "... and commands that have nothing to do with policy leave them" "lowest config 1,0 start-highest default 0,1" \
+	"$(policy listed) $(policy flat)"
+check "a policy of its own wins" tvchange -q --policy highest pool0/listed
+check_equal "... at once" "highest label 0,1" "$(policy listed)"
+since=$(date '+%F %T')
+systemctl reload tierd
+check "... and tierd says that the line in tierd.conf is void" \
+	wait_for 10 logged 'volume listed has the policy highest of its own, so its line in tierd.conf is void'
+call Plan su pool0 1 >/dev/null
+check_equal "... once, of no other volume" 1 "$(journalctl -q -u tierd --since "$since" -o cat | grep -c 'is void')"
+check_equal "tvchange --policy default: tierd.conf again, at once" "Volume pool0/listed has the policy default, which is lowest; it acts at the next relocation." \
+	"$(tvchange --policy default pool0/listed)"
+check_equal "... for first writes, too" "lowest config 1,0" "$(policy listed)"
+systemctl stop tierd
+check_equal "without tierd nobody knows" "default default" "$(tvs --noheadings -o vol_policy,vol_policy_from pool0/listed | xargs)"
+systemctl start tierd
+tvremove -q -y pool0/listed pool0/flat
 cp /src/conf/tierd.conf /etc/tierd.conf
 systemctl reload tierd
+since=$(date '+%F %T')
 
 # Others than root -------------------------------------------------------------------------------
 check "anyone may read" runuser -u nobody -- busctl get-property org.dmtier.Tierd1 /org/dmtier/Tierd1 org.dmtier.Tierd1 Pools
