@@ -2,7 +2,8 @@
 """What the demonstration does in its guest; tests/demo/demo.sh starts it and report.py judges.
 
 Three throttled disks (ssd, sas, nl) become logical volumes, a pool, one volume with policy auto. Eight fio jobs
-write to it at random, as eight virtual machines would; then job 1 works alone; tierd relocates; then all eight again.
+write to it at random, as eight virtual machines would; then job 1 works alone; tierd relocates while it goes on; then
+all eight again.
 At the end every byte of the volume is compared. Leaves /host/result.json (all but the time) and the heat maps.
 
 Everything is done with the commands that an administrator has. A command that fails ends the demonstration.
@@ -12,6 +13,7 @@ import mmap
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -28,6 +30,8 @@ HOST = pathlib.Path("/host")
 LOGS = pathlib.Path("/run/demo")                    # fio's logs of what was written
 
 RAW_S, ALL_S, ALONE_S, AFTER_S = 8, 40, 30, 10
+FOREVER_S = 3600                                    # of a job that is stopped
+DURING_BYTES_PER_S = 8_000_000                      # of job 1 during relocation: it has its share of the slow disk
 PROGRESS_S = 5
 START = time.monotonic()
 
@@ -64,36 +68,55 @@ def written_bytes(device):
     return int(pathlib.Path(f"/sys/class/block/{name}/stat").read_text(encoding="ascii").split()[6]) * 512
 
 
-def fio(device, jobs, seconds, phase):
-    """Run jobs {number: (offset, size)} for a time, with progress; returns {number: MB/s}.
+class Fio:
+    """Jobs {number: (offset, size)} at work, for a time or until stop().
 
     Every block is filled with its own offset, so that anyone can tell later whether it is where it belongs.
     """
-    argv = ["fio", "--output-format=json", f"--output={LOGS}/fio.json", "--ioengine=libaio", "--direct=1",
-            "--rw=randwrite", f"--bs={BLOCK}", "--iodepth=8", "--norandommap", "--time_based", f"--runtime={seconds}",
-            "--verify=pattern", "--verify_pattern=%o", "--do_verify=0", f"--filename={device}"]
-    for number, (offset, size) in jobs.items():
-        argv += [f"--name=job{number}", f"--offset={offset}", f"--size={size}", f"--randseed={phase * 100 + number}",
-                 f"--write_iolog={LOGS}/{phase}.{number}"]
+
+    def __init__(self, device, jobs, phase, *options, seconds=FOREVER_S):
+        self.output = LOGS / f"fio.{phase}.json"
+        argv = ["fio", "--output-format=json", f"--output={self.output}", "--ioengine=libaio", "--direct=1",
+                "--rw=randwrite", f"--bs={BLOCK}", "--iodepth=8", "--norandommap", "--time_based",
+                f"--runtime={seconds}", "--verify=pattern", "--verify_pattern=%o", "--do_verify=0",
+                f"--filename={device}", *options]
+        for number, (offset, size) in jobs.items():
+            argv += [f"--name=job{number}", f"--offset={offset}", f"--size={size}", f"--randseed={phase * 100 + number}",
+                     f"--write_iolog={LOGS}/{phase}.{number}"]
+        self.code = 0
+        self.process = subprocess.Popen(argv)   # pylint: disable=consider-using-with
+
+    def stop(self):
+        """End the jobs; what is under way completes first."""
+        self.process.send_signal(signal.SIGINT)
+        self.code = 128     # fio's word for that
+
+    def results(self):
+        """Wait for the end; fio's figures of the writes {number: {...}}."""
+        code = self.process.wait()
+        text = self.output.read_text(encoding="utf-8")
+        done = json.loads(text[text.index("{"):])["jobs"]   # fio puts a line of a signal in front
+        errors = [job["jobname"] for job in done if job["error"]]
+        if code != self.code or errors:
+            sys.exit(f"fio ended with {code}; errors of: {', '.join(errors)}")
+        return {int(job["jobname"][3:]): job["write"] for job in done}
+
+
+def fio(device, jobs, seconds, phase):
+    """Run jobs {number: (offset, size)} for a time, with progress; returns {number: MB/s}."""
     start, last = time.monotonic(), written_bytes(device)
-    with subprocess.Popen(argv) as process:
-        while True:
-            before = time.monotonic()
-            try:
-                code = process.wait(timeout=PROGRESS_S)
-                break
-            except subprocess.TimeoutExpired:
-                now = written_bytes(device)
-                rate = (now - last) / (time.monotonic() - before) / 1e6
-                last = now
-                say(f"  {time.monotonic() - start:3.0f} of {seconds} s: {rate:6.1f} MB/s")
-    if code:
-        sys.exit(f"fio ended with {code}")
-    done = json.loads((LOGS / "fio.json").read_text(encoding="utf-8"))["jobs"]
-    errors = [job["jobname"] for job in done if job["error"]]
-    if errors:
-        sys.exit(f"fio: errors of {', '.join(errors)}")
-    return {int(job["jobname"][3:]): round(job["write"]["bw_bytes"] / 1e6, 2) for job in done}
+    work = Fio(device, jobs, phase, seconds=seconds)
+    while True:
+        before = time.monotonic()
+        try:
+            work.process.wait(timeout=PROGRESS_S)
+            break
+        except subprocess.TimeoutExpired:
+            now = written_bytes(device)
+            rate = (now - last) / (time.monotonic() - before) / 1e6
+            last = now
+            say(f"  after {time.monotonic() - start:2.0f} s: {rate:6.1f} MB/s")
+    return {number: round(write["bw_bytes"] / 1e6, 2) for number, write in work.results().items()}
 
 
 def all_jobs(phase):
@@ -106,9 +129,13 @@ def all_jobs(phase):
     return rates
 
 
-def job1(seconds, phase):
+def area_of_job1():
     first, count = area(1)
-    rate = fio(DEVICE, {1: (first * EXTENT, count * EXTENT)}, seconds, phase)[1]
+    return {1: (first * EXTENT, count * EXTENT)}
+
+
+def job1(seconds, phase):
+    rate = fio(DEVICE, area_of_job1(), seconds, phase)[1]
     say(f"  job 1: {rate:.1f} MB/s")
     return rate
 
@@ -258,20 +285,25 @@ def main():
     run("tierctl", "heatmap", "--svg", str(HOST / "heatmap-before.svg"), POOL)
     heading(f"Only job 1, {ALONE_S} s: its extents become hot")
     job1(ALONE_S, 2)
-    heading("Relocation")
+    heading(f"Relocation, while job 1 goes on with {DURING_BYTES_PER_S / 1e6:.0f} MB/s")
     old = tiers_of_extents()
+    work = Fio(DEVICE, area_of_job1(), 3, f"--rate={DURING_BYTES_PER_S}")
     moves, row = relocate()
+    work.stop()
     new = tiers_of_extents()
     say_moves(old, new, row)
+    during = work.results()[1]
+    say(f"  job 1 meanwhile: {during['bw_bytes'] / 1e6:.1f} MB/s, {during['total_ios']} writes without an error; "
+        f"latency {during['lat_ns']['mean'] / 1e6:.0f} ms, at worst {during['lat_ns']['max'] / 1e6:.0f} ms")
     say_placement()
     show("tierctl", "heatmap", POOL)
     run("tierctl", "heatmap", "--svg", str(HOST / "heatmap.svg"), POOL)
     heading(f"Only job 1, {AFTER_S} s")
-    alone = job1(AFTER_S, 3)
+    alone = job1(AFTER_S, 4)
     heading(f"All eight jobs again, {ALL_S} s")
-    after = all_jobs(4)
+    after = all_jobs(5)
     heading("Every byte is compared")
-    errors = verify(written_blocks(4))
+    errors = verify(written_blocks(5))
     first, count = area(1)
     result = {
         "jobs": [{"job": number, "before_MBps": before[number], "after_MBps": after[number]} for number in sorted(before)],
