@@ -4,7 +4,7 @@
 #
 #   make                 user space, and the module for the running kernel if its headers are there
 #   make setup           install with apt what building and testing need (Debian 12 or later)
-#   make check           every quick test: unit, simulator, VM.    make check-unit / check-vm: a part
+#   make check           every quick test: unit, scenarios, guests. make check-unit / check-vm: a part
 #   make check-crash     power cuts: POINTS=n (200) SEED=s (1); seeds add up
 #   make check-mutations proves that it can fail (MUTATIONS="name ...": some)
 #   make modules         the module for the kernels of the test guests (KERNELS, default 6.1 and 6.12)
@@ -341,7 +341,9 @@ endef
 sd = $(filter-out systemd/org.%,$(wildcard $(addprefix systemd/*.,$(1))))
 
 .PHONY: install install-user modules_install dkms dkms-source uninstall clean
-install: install-user $(if $(wildcard $(O)/modules/$(host_kver)/dm-tier.ko),modules_install)
+host_module := $(wildcard $(O)/modules/$(host_kver)/dm-tier.ko)
+install: install-user $(if $(host_module),modules_install)
+	@$(if $(host_module),:,echo "no module of $(host_kver) is built (make says why): only user space is installed")
 
 install-user: user
 	$(call say,INSTALL,$(DESTDIR)$(prefix))

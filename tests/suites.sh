@@ -8,6 +8,7 @@
 #                                   a guest suite is called <suite>@<kernels>
 # suites.sh verdict                 add up; the last line is "N passed, N failed, N skipped"
 #
+# What runs is shown as it begins ("<suite> ...") and as it ends, with its counts and seconds.
 # Every suite leaves one line "<suite>: N passed, N failed, N skipped" in $O/results/<suite>.txt and its
 # output in $O/results/<suite>.log. A script states its count in a last line of that form (with or
 # without the name); of a cmocka program it is read from its summary. A suite that ends without its
@@ -69,6 +70,7 @@ run() {
 	local suite=$1 log=$results/$1.log code passed failed skipped start=$SECONDS
 	shift
 	rm -f "$results/$suite.txt"
+	echo "$suite ..."
 	# In a process group of its own, so that all of it can be ended (below).
 	set -m
 	"$@" >"$log" 2>&1 </dev/null &

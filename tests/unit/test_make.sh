@@ -90,4 +90,9 @@ echo "# mine" >>"$root/etc/tierd.conf"
 in_root uninstall >"$work/said" 2>&1
 check_equal "make uninstall leaves a tierd.conf that was changed" ./etc/tierd.conf "$(files)"
 check "... and says so" grep -qxF "kept $root/etc/tierd.conf, as it was changed" "$work/said"
+in_root uninstall
+rm "$work/o/modules/$kernel/dm-tier.ko"
+in_root install >"$work/said" 2>&1
+check "make install without a module says so" grep -q "^no module of $kernel is built" "$work/said"
+check_equal "... and installs none" "" "$(files | grep '\.ko$')"
 finish
