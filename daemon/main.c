@@ -17,6 +17,8 @@
 /* As lvm2's. */
 #define EXIT_BAD_COMMAND_LINE	3
 #define EXIT_FAILED		5
+/* tierd.service does not start it again: that would not help. */
+#define EXIT_BAD_CONFIG		6
 
 static const char help[] =
 	"tierd - moves the hot extents of tier pools up and the cold ones down\n"
@@ -27,7 +29,7 @@ static const char help[] =
 	"  -c, --config FILE      configuration (" DEFAULT_CONFIG ")\n"
 	"  -C, --check-config     say whether a configuration holds, and where not\n"
 	"  -f, --foreground       do not detach (it never does)\n"
-	"  -d, --debug            log every move\n"
+	"  -d, --debug            log more: moves that were dropped, faults that last\n"
 	"      --version\n"
 	"  -h, --help\n"
 	"\n"
@@ -72,7 +74,7 @@ static int serve(const char *path, bool debug)
 	if (r) {
 		log_plain(&log, LOG_CONFIG_REFUSED_EVENT, LOG_ERR, NULL, "%s",
 			  r == -ENOMEM ? strerror(ENOMEM) : error.text);
-		return EXIT_FAILED;
+		return r == -EINVAL ? EXIT_BAD_CONFIG : EXIT_FAILED;
 	}
 	return loop_run(&options) ? EXIT_FAILED : 0;
 }

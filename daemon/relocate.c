@@ -82,13 +82,18 @@ void pool_move_ended(void *ctx, const struct execute_result *result)
 {
 	struct pool *pool = ctx;
 	const char *word = tier_reason_word(result->reason);
+	enum tier_reason reason = result->move->reason;
 	char what[96];
 
 	pool->changes++;
 	switch (result->outcome) {
 	case EXECUTE_MOVED:
 		count_moved(&pool->relocation, result);
-		log_move(pool, result, LOG_MOVE_DONE_EVENT, LOG_DEBUG, result->move->reason, "moved");
+		/* One that an earlier tierd had begun, or someone with dmsetup. */
+		if (reason == TIER_REASON_NONE)
+			reason = TIER_REASON_UNKNOWN;
+		snprintf(what, sizeof(what), "moved (%s)", tier_reason_word(reason));
+		log_move(pool, result, LOG_MOVE_DONE_EVENT, LOG_INFO, reason, what);
 		break;
 	case EXECUTE_FAILED:
 		pool->relocation.retried_moves++;
@@ -160,11 +165,10 @@ const char *pool_state_word(const struct pool *pool, enum tier_reason *ret_reaso
 		return "error";
 	if (pool->is_paused)
 		return "paused";
-	if (pool->settings->measure_only)
-		return "measure";
-	if (!pool->plan.nr_moves)
+	/* The configuration is why, not a window. */
+	if (pool->settings->measure_only || !pool->plan.nr_moves)
 		*ret_reason = TIER_REASON_NONE;
-	return "idle";
+	return pool->settings->measure_only ? "measure" : "idle";
 }
 
 /* ---------------------------------------------------------------- runs */

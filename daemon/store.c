@@ -2,6 +2,7 @@
 /* Two generations of a checksummed file. See store.h. */
 #include "store.h"
 
+#include <dirent.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -227,4 +228,44 @@ int store_save(const struct store_ops *ops, int dirfd, const char *name, uint64_
 	if (ops->renameat(dirfd, temporary, dirfd, path))
 		return -errno;
 	return ops->fsync(dirfd) ? -errno : 0;
+}
+
+/* Whether a file is one of ours; ret_name (of that size) is its name without the suffix. */
+static bool take_name(const char *file, char *ret_name, size_t size)
+{
+	static const char *const suffixes[] = { "0", "1", "tmp" };
+	const char *dot = strrchr(file, '.');
+
+	if (!dot || dot == file || (size_t)(dot - file) >= size)
+		return false;
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		if (strcmp(dot + 1, suffixes[i]))
+			continue;
+		memcpy(ret_name, file, dot - file);
+		ret_name[dot - file] = '\0';
+		return true;
+	}
+	return false;
+}
+
+void store_remove_old(int dirfd, int64_t before_s, bool (*is_kept)(void *ctx, const char *name),
+		      void *ctx)
+{
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	char name[256];
+	struct stat st;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(dir)))
+		if (take_name(entry->d_name, name, sizeof(name)) && !is_kept(ctx, name) &&
+		    !fstatat(dirfd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISREG(st.st_mode) && st.st_mtime < before_s)
+			unlinkat(dirfd, entry->d_name, 0);
+	closedir(dir);
 }

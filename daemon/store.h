@@ -54,4 +54,12 @@ int store_load(int dirfd, const char *name, struct store_blob *ret_blob);
 int store_save(const struct store_ops *ops, int dirfd, const char *name, uint64_t generation,
 	       const void *data, size_t size);
 
+/*
+ * Remove the files that were written before `before_s` (real time), of all names
+ * but those that is_kept() wants. What does not look like ours, or cannot be
+ * removed, stays. Blocks for file I/O.
+ */
+void store_remove_old(int dirfd, int64_t before_s, bool (*is_kept)(void *ctx, const char *name),
+		      void *ctx);
+
 #endif

@@ -14,6 +14,10 @@
 #include "units.h"
 #include "util.h"
 
+#define FORGET_FIRST_NS		(3600 * CLOCK_NS_PER_S)
+#define FORGET_INTERVAL_NS	(86400 * CLOCK_NS_PER_S)
+#define FORGET_AGE_S		(366 * INT64_C(86400))
+
 int tierd_new(const struct tierd_setup *setup, struct tierd **ret_tierd)
 {
 	struct tierd *tierd = calloc(1, sizeof(*tierd));
@@ -132,10 +136,36 @@ const struct config *tierd_config(const struct tierd *tierd)
 	return tierd->config;
 }
 
+static bool is_active_uuid(void *ctx, const char *uuid)
+{
+	const struct tierd *tierd = ctx;
+
+	for (size_t i = 0; i < tierd->nr_pools; i++)
+		if (!strcmp(tierd->pools[i]->info.uuid, uuid))
+			return true;
+	return false;
+}
+
+/*
+ * What is known of pools that nobody has used for a year is of no use any more. Not
+ * at once: after the start a clock that is wrong may not have been set right yet.
+ */
+static void forget_old(struct tierd *tierd, const struct clock_time *now)
+{
+	if (!tierd->forget_ns)
+		tierd->forget_ns = now->boot_ns + FORGET_FIRST_NS;
+	if (tierd->env.state_dirfd < 0 || now->boot_ns < tierd->forget_ns)
+		return;
+	tierd->forget_ns = now->boot_ns + FORGET_INTERVAL_NS;
+	store_remove_old(tierd->env.state_dirfd, now->real_s - FORGET_AGE_S, is_active_uuid, tierd);
+}
+
 void tierd_tick(struct tierd *tierd, const struct clock_time *now, struct tierd_next *ret_next)
 {
 	struct tierd_next next = { .at_ns = CLOCK_NEVER };
 
+	/* With some tick: it is no reason for one. */
+	forget_old(tierd, now);
 	for (size_t i = 0; i < tierd->nr_pools; i++) {
 		struct pool *pool = tierd->pools[i];
 		int64_t at_ns = pool_tick(pool, now);

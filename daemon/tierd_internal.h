@@ -10,6 +10,7 @@ struct tierd {
 	struct pool_environment env;
 	struct pool **pools;		/* by name */
 	size_t nr_pools;
+	int64_t forget_ns;		/* when states of old are looked for next; 0 = not known yet */
 	uint64_t changes;		/* other than those of the pools */
 };
 

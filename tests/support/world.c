@@ -31,6 +31,7 @@ static void take_log(void *ctx, const struct log_record *record)
 
 	w->events[record->event]++;
 	w->priorities[record->priority]++;
+	w->last[record->event] = *record;
 	snprintf(w->last_text[record->event], sizeof(w->last_text[0]), "%s", record->text);
 }
 

@@ -35,6 +35,7 @@ struct world {
 
 	unsigned int events[LOG_EVENT_COUNT];
 	unsigned int priorities[8];	/* by syslog's numbers */
+	struct log_record last[LOG_EVENT_COUNT];	/* its pointers are not to be followed */
 	char last_text[LOG_EVENT_COUNT][512];
 };
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -117,6 +118,7 @@ static uint64_t on_tier(struct world *w, uint32_t tier)
 static void test_window(void **state)
 {
 	struct world *w = world_new("");
+	const struct log_record *done;
 	struct tierd_pool_row row;
 
 	make_hot_spot(w);
@@ -152,7 +154,16 @@ static void test_window(void **state)
 	assert_false(row.window_open);
 	assert_int_equal(row.window_start, MIDNIGHT_S + 24 * HOUR_S);
 	assert_int_equal(w->events[LOG_RELOCATION_ENDED_EVENT], 1);
+	/* Each move is told, with its reason. */
 	assert_int_equal(w->events[LOG_MOVE_DONE_EVENT], 5);
+	assert_string_equal(w->last_text[LOG_MOVE_DONE_EVENT],
+			    "volume v extent 4, tier 2 to 0: moved (hotter)");
+	done = &w->last[LOG_MOVE_DONE_EVENT];
+	assert_int_equal(done->priority, LOG_INFO);
+	assert_true(done->has_extent && done->extent == 4 && done->has_bytes && done->bytes == 1 << 20);
+	assert_int_equal(done->from_tier, 2);
+	assert_int_equal(done->to_tier, 0);
+	assert_int_equal(done->reason, TIER_REASON_HOTTER);
 	assert_string_equal(w->last_text[LOG_RELOCATION_ENDED_EVENT],
 			    "relocation ended (the window closed): 5 moves up, 5MiB, 0 down, 0, 0 "
 			    "inside tiers, 0 given up, 5MiB into tier 0");
@@ -236,7 +247,7 @@ static void test_measure_only(void **state)
 
 	make_hot_spot(w);
 	world_run_until(w, MIDNIGHT_S + HOUR_S);
-	assert_state(w, "measure", "outside_window");
+	assert_state(w, "measure", "-");
 	assert_int_equal(pool_row(w).pending_moves, 5);
 	assert_int_equal(tier_sim_nr_migrates(w->sim), 0);
 	assert_refused(w, "sim", "", TIERD_MEASURE_ONLY,
@@ -1182,6 +1193,52 @@ static void test_state_cannot_be_saved(void **state)
 	world_free(w);
 }
 
+/* A file of the state folder, as old as that. */
+static void put_file(struct world *w, const char *name, int64_t age_s)
+{
+	const struct timespec times[2] = {
+		{ .tv_sec = WORLD_NOON_S - age_s }, { .tv_sec = WORLD_NOON_S - age_s },
+	};
+	int fd = openat(w->setup.state_dirfd, name, O_WRONLY | O_CREAT, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(futimens(fd, times), 0);
+	close(fd);
+}
+
+static bool has_file(struct world *w, const char *name)
+{
+	return !faccessat(w->setup.state_dirfd, name, F_OK, 0);
+}
+
+/* The state of a pool that nobody has used for a year goes; of one that is active it stays. */
+static void test_old_states(void **state)
+{
+	static const char old[] = "11111111-2222-3333-4444-555555555555.0";
+	static const char young[] = "11111111-2222-3333-4444-555555555555.1";
+	struct world *w = world_new("");
+	char active[64];
+
+	put_file(w, old, 367 * 24 * HOUR_S);
+	put_file(w, young, 360 * 24 * HOUR_S);
+	put_file(w, "notes", 400 * 24 * HOUR_S);
+	put_file(w, ".0", 400 * 24 * HOUR_S);
+	/* As if it could not be saved for a year. */
+	snprintf(active, sizeof(active), "%s.1", pool_row(w).uuid);
+	world_run_for(w, HOUR_S - 10);
+	assert_true(has_file(w, old) && has_file(w, active));
+	put_file(w, active, 400 * 24 * HOUR_S);
+	world_run_for(w, HOUR_S);
+	assert_false(has_file(w, old));
+	assert_true(has_file(w, young) && has_file(w, "notes") && has_file(w, ".0"));
+	assert_true(has_file(w, active));
+	world_run_for(w, 8 * 24 * HOUR_S);
+	assert_false(has_file(w, young));
+	assert_true(has_file(w, "notes"));
+	assert_int_equal(unlinkat(w->setup.state_dirfd, ".0", 0), 0);
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1223,6 +1280,7 @@ int main(void)
 		cmocka_unit_test(test_dies_outside_window),
 		cmocka_unit_test(test_leave),
 		cmocka_unit_test(test_state_cannot_be_saved),
+		cmocka_unit_test(test_old_states),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,6 +89,10 @@ check "nothing else does" test "$(tiers 0 9)$(tiers 15 $((extents - 1)))" = "$(p
 check "the bus says so" wait_for 5 pool_is up_moves 5
 check_equal "no byte has changed" "$before" "$(sums)"
 check "a journal entry for programs" bash -c 'journalctl -q -u tierd -o json MESSAGE_ID=c2cecaecd98d4bc1993431b98881d9e8 TIERD_POOL=pool0 | grep -q TIERD_BYTES'
+check_equal "each move has an entry with all its fields" "10:1>0:hotter:4194304 11:1>0:hotter:4194304 12:1>0:hotter:4194304 13:1>0:hotter:4194304 14:1>0:hotter:4194304" \
+	"$(journalctl -q -u tierd -o json -p info MESSAGE_ID=69efc8fb90c94a4ba18806c3de870cdf TIERD_POOL=pool0 TIERD_VOLUME=vol | python3 -c 'import json, sys
+rows = [json.loads(line) for line in sys.stdin]
+print(*sorted("{TIERD_EXTENT}:{TIERD_FROM}>{TIERD_TO}:{TIERD_REASON}:{TIERD_BYTES}".format(**row) for row in rows))')"
 date -s '2031-05-06 09:00:00' >/dev/null
 check "the window closes" wait_for 10 logged 'relocation ended \(the window closed\): 5 moves up, 20MiB, 0 down'
 
