@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "disks.h"
 #include "name.h"
 
 /* "<cause of the kernel> (<errno in words>)", or only one of them. */
@@ -31,6 +33,31 @@ static const char *next_step(int r, const char *cause)
 	return "`dmesg` may say more.";
 }
 
+/* device-mapper does not look, and the kernel writes to what is only marked as read-only. */
+static enum cli_exit need_writable(struct cli *cli, const char *pool_name,
+				   const struct tier_pool_table *table)
+{
+	for (uint32_t i = 0; !table->read_only && i <= table->nr_devices; i++) {
+		const struct tier_devno *devno = i ? &table->devices[i - 1] : &table->metadata;
+		char path[PATH_MAX];
+		FILE *file;
+		int mark;
+
+		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/ro", devno->major, devno->minor);
+		file = fopen(path, "re");
+		if (!file)
+			continue;	/* it is gone: the kernel will say so */
+		mark = fgetc(file);
+		fclose(file);
+		if (mark != '1')
+			continue;
+		cli_devno_path(devno->major, devno->minor, path, sizeof(path));
+		return cli_failed(cli, "`blockdev --setrw` makes it writable; `tpchange -ay --readonly` does without.",
+				  "pool %s: %s is read-only", pool_name, path);
+	}
+	return CLI_OK;
+}
+
 enum cli_exit cli_activate_pool(struct cli *cli, const char *pool_name, const char *pool_uuid,
 				uint64_t extent_sectors, const struct tier_pool_table *table,
 				char ret_dm_name[TIER_NAME_SIZE])
@@ -46,8 +73,11 @@ enum cli_exit cli_activate_pool(struct cli *cli, const char *pool_name, const ch
 		.read_only = table->read_only,
 		.is_private = true,
 	};
+	enum cli_exit code = need_writable(cli, pool_name, table);
 	int r;
 
+	if (code)
+		return code;
 	snprintf(uuid, sizeof(uuid), TIER_DM_UUID_PREFIX "%s-pool", pool_uuid);
 	r = tier_name_pool_to_dm(pool_name, name, sizeof(name));
 	if (!r)

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-bus.h>
@@ -18,6 +19,7 @@
 #define NAME		"org.dmtier.Tierd1"
 #define PATH		"/org/dmtier/Tierd1"
 #define INTERFACE	"org.dmtier.Tierd1"
+#define STATE		"/var/lib/tierd"
 #define TIMEOUT_US	(120 * 1000000ULL)
 #define TRY_TIMEOUT_US	(5 * 1000000ULL)
 
@@ -47,6 +49,13 @@ enum cli_exit client_open(struct cli *cli, struct client **ret_client)
 	return CLI_OK;
 }
 
+enum cli_exit client_be_quick(struct cli *cli, struct client *client)
+{
+	int r = sd_bus_set_method_call_timeout(client->bus, TRY_TIMEOUT_US);
+
+	return r < 0 ? cli_failed(cli, NULL, "the system bus: %s", strerror(-r)) : CLI_OK;
+}
+
 void client_close(struct client **client)
 {
 	if (!*client)
@@ -56,19 +65,30 @@ void client_close(struct client **client)
 	*client = NULL;
 }
 
+void client_forget_pool(const char *uuid)
+{
+	static const char *const suffixes[] = { "0", "1", "tmp" };
+	char path[sizeof(STATE) + 64];
+
+	for (size_t i = 0; i < TIER_NR(suffixes); i++) {
+		snprintf(path, sizeof(path), STATE "/%s.%s", uuid, suffixes[i]);
+		unlink(path);	/* mostly there are none */
+	}
+}
+
 /* Why a call failed: tierd's sentence as it is, the rest in ours. */
 static enum cli_exit say_why(struct cli *cli, const char *interface, const sd_bus_error *error,
 			     int r)
 {
 	if (sd_bus_error_has_name(error, SD_BUS_ERROR_SERVICE_UNKNOWN) ||
 	    sd_bus_error_has_name(error, SD_BUS_ERROR_NAME_HAS_NO_OWNER))
-		return cli_failed(cli, "Start it: `systemctl start tierd`.", "tierd is not running");
+		return cli_failed(cli, "Start it: `systemctl enable --now tierd`.", "tierd is not running");
 	if (sd_bus_error_has_name(error, SD_BUS_ERROR_ACCESS_DENIED))
 		return cli_failed(cli, "Run it as root.", "tierd takes changes only from root");
 	if (sd_bus_error_has_name(error, SD_BUS_ERROR_NO_REPLY) ||
 	    sd_bus_error_has_name(error, SD_BUS_ERROR_TIMEOUT))
-		return cli_failed(cli, "`journalctl -u tierd` shows what it does.",
-				  "tierd does not answer");
+		return cli_failed(cli, "`systemctl status tierd` and `journalctl -u tierd` show what it does.",
+				  "tierd is running but does not answer");
 	if (sd_bus_error_has_name(error, SD_BUS_ERROR_INVALID_ARGS) && error->message &&
 	    !strcmp(interface, INTERFACE))
 		return cli_bad_line(cli, "The option -h shows how it is used.", "%s", error->message);

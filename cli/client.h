@@ -20,7 +20,15 @@
 struct client;
 
 enum cli_exit client_open(struct cli *cli, struct client **ret_client);
+/*
+ * From now on calls wait 5 seconds at most: for those that only ask what tierd
+ * knows already, and have something to show without it.
+ */
+enum cli_exit client_be_quick(struct cli *cli, struct client *client);
 void client_close(struct client **client);
+
+/* A pool is no more: remove what tierd has kept of it. It does that itself after a year. */
+void client_forget_pool(const char *uuid);
 
 /* Changes. `pool` "" = all pools; `target` also <pool>/<volume>. */
 enum cli_exit client_relocate(struct cli *cli, struct client *client, const char *target,

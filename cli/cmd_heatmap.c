@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -245,7 +246,9 @@ static enum cli_exit run(struct cli *cli)
 	struct tier_heatmap map = { 0 };
 	struct cli_pool *pool = NULL;
 	const char *svg = NULL;
-	char title[256];
+	struct tm tm;
+	time_t now;
+	char title[256], drawn[32];
 	enum cli_exit code;
 	int id;
 
@@ -262,9 +265,13 @@ static enum cli_exit run(struct cli *cli)
 	code = read_picture(cli, pool, client, &picture);
 	if (code)
 		return code;
-	snprintf(title, sizeof(title), "pool %s%s", pool->info.name,
+	now = time(NULL);
+	if (!localtime_r(&now, &tm) || !strftime(drawn, sizeof(drawn), "%Y-%m-%d %H:%M", &tm))
+		*drawn = '\0';
+	snprintf(title, sizeof(title), "pool %s, %s%s", pool->info.name, drawn,
 		 client ? "" : " (tierd is not there: I/Os since activation instead of heat)");
 	map.title = title;
+	map.heat_unit = client ? NULL : "I/Os since activation";
 	map.volumes = picture.volumes;
 	map.nr_volumes = picture.nr_volumes;
 	map.nr_tiers = count_tiers(pool);

@@ -157,6 +157,29 @@ static enum cli_exit watch(struct cli *cli, struct client *client, const struct 
 	return CLI_OK;
 }
 
+/* Moves keep to the windows: if there are any. */
+static enum cli_exit say_when(struct cli *cli, struct client *client,
+			      const struct request *request)
+{
+	_cleanup_(client_state_clear) struct client_state state = { 0 };
+	enum cli_exit code = client_read_state(cli, client, &state);
+
+	for (size_t i = 0; !code && i < state.nr_pools; i++) {
+		const struct client_pool *pool = &state.pools[i];
+
+		if (*request->pool && strcmp(pool->name, request->pool) &&
+		    strcmp(pool->uuid, request->pool))
+			continue;
+		if (*pool->window)
+			cli_say(cli, "Relocation of pool %s is planned; it moves in the windows. "
+				"`tierctl status` shows more.", pool->name);
+		else
+			cli_say(cli, "Relocation of pool %s is planned, but tierd.conf has no window for "
+				"it: nothing moves without `tierctl relocate --now`.", pool->name);
+	}
+	return code;
+}
+
 static enum cli_exit run(struct cli *cli)
 {
 	_cleanup_(client_close) struct client *client = NULL;
@@ -177,10 +200,11 @@ static enum cli_exit run(struct cli *cli)
 		return code;
 	if (request.wait)
 		return watch(cli, client, &request);
-	cli_say(cli, request.now ?
-		"Relocation of %s has begun; `tierctl status` shows how far it is." :
-		"Relocation of %s is planned; it moves in the windows. `tierctl status` shows more.",
-		*request.target ? request.target : "all pools");
+	if (request.now)
+		cli_say(cli, "Relocation of %s has begun; `tierctl status` shows how far it is.",
+			*request.target ? request.target : "all pools");
+	else
+		return say_when(cli, client, &request);
 	return CLI_OK;
 }
 

@@ -146,7 +146,8 @@ static enum cli_exit run(struct cli *cli)
 	if (code)
 		return code;
 	/* Without it there is less to show, and it has been said why. */
-	has_tierd = !client_open(cli, &client) && !client_read_state(cli, client, &tierd);
+	has_tierd = !client_open(cli, &client) && !client_be_quick(cli, client) &&
+		    !client_read_state(cli, client, &tierd);
 	if (has_tierd && *tierd.config_error)
 		printf("tierd %s: the last reload was refused: %s\n", tierd.version,
 		       tierd.config_error);

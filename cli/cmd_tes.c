@@ -32,11 +32,15 @@ static const struct report_kind kind = {
 /* Extents looked at together; tierd's limit is above it. */
 #define EXTENTS_AT_ONCE	16384
 
+/* So many are kept in memory without a word: 250 MB. */
+#define MANY_ROWS	250000
+
 struct source {
 	struct cli *cli;
 	struct report *report;
 	uint32_t types;
-	bool all;
+	bool all, unbuffered;
+	uint64_t nr_rows;
 	struct tier_scan scan;
 	struct client *client;
 	struct client_state tierd;	/* for policies */
@@ -138,8 +142,12 @@ static enum cli_exit report_run(struct source *source, struct stretch *stretch,
 		};
 		fill_counts(source, stretch, &extent);
 		fill_heat(stretch, extent.number, &tierd_extent);
-		if (has_slot || source->all)
-			code = report_row(source->report, &row);
+		if (!has_slot && !source->all)
+			continue;
+		if (++source->nr_rows == MANY_ROWS && !source->unbuffered)
+			cli_warn(source->cli, "so many extents need much memory, 1 GB for a million; "
+				 "--unbuffered shows them as they come");
+		code = report_row(source->report, &row);
 	}
 	return code;
 }
@@ -255,6 +263,8 @@ static enum cli_exit run(struct cli *cli)
 	while (!code && (id = cli_next_option(cli))) {
 		if (id == 'a')
 			source.all = true;
+		else if (id == REPORT_UNBUFFERED)
+			source.unbuffered = report_options.unbuffered = true;
 		else
 			code = id < 0 ? cli->exit : report_take_option(cli, id, &report_options);
 	}

@@ -83,8 +83,9 @@ static enum cli_exit activate_volumes(struct cli *cli, const struct cli_system *
 		else
 			nr_activated += !device;
 	}
-	cli_say(cli, "Pool %s is active; %zu of its %zu volumes were activated.", pool->info.name,
-		nr_activated, pool->info.nr_volumes);
+	cli_say(cli, "Pool %s is active; %zu of its %zu volume%s activated.", pool->info.name,
+		nr_activated, pool->info.nr_volumes,
+		pool->info.nr_volumes == 1 ? " was" : "s were");
 	return code;
 }
 

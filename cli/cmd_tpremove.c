@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "activate.h"
+#include "client.h"
 #include "disks.h"
 #include "offline.h"
 #include "util.h"
@@ -149,8 +150,10 @@ static enum cli_exit remove_pool(struct cli *cli, const struct cli_system *syste
 	if (!code && pool->nr_missing)
 		cli_warn(cli, "%zu devices of pool %s were not there: they keep their labels",
 			 pool->nr_missing, name);
-	if (!code)
+	if (!code) {
+		client_forget_pool(uuid);
 		cli_say(cli, "Removed pool %s.", name);
+	}
 	return code;
 }
 

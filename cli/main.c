@@ -27,14 +27,23 @@ static const struct cli_command *find_command(const char *name, bool applets_onl
 	return NULL;
 }
 
+static void help_commands(bool applets)
+{
+	for (size_t i = 0; i < TIER_NR(commands); i++)
+		if (commands[i]->is_applet == applets)
+			printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+}
+
 static void help(void)
 {
 	printf("tierctl - pools and volumes of storage tiers\n\n"
-	       "Usage: tierctl <command> [options]\n\n");
-	for (size_t i = 0; i < TIER_NR(commands); i++)
-		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-	printf("\nThose that begin with t are commands of their own, too: `tpcreate` is `tierctl\n"
-	       "tpcreate`. The option -h after a command describes it. See also dm-tier(7).\n");
+	       "Usage: tierctl <command> [options]\n\n"
+	       "Relocation and pictures:\n");
+	help_commands(false);
+	printf("\nPools (tp...), volumes (tv...), extents (te...): programs of their own, too, so\n"
+	       "`tierctl tps` is `tps`:\n");
+	help_commands(true);
+	printf("\nThe option -h after a command describes it. See also tierctl(8), dm-tier(7).\n");
 }
 
 static enum cli_exit no_command(const char *name)

@@ -257,6 +257,9 @@ enum cli_exit report_take_option(struct cli *cli, int id, struct report_options 
 	case REPORT_ROWS:
 		options->rows = true;
 		break;
+	case REPORT_UNBUFFERED:
+		options->unbuffered = true;
+		break;
 	case REPORT_FORMAT:
 		if (strcmp(cli->value, "basic") && strcmp(cli->value, "json"))
 			return cli_bad_line(cli, "It is basic or json.",
@@ -269,7 +272,7 @@ enum cli_exit report_take_option(struct cli *cli, int id, struct report_options 
 
 static uint32_t output_flags(const struct report_options *options)
 {
-	uint32_t flags = DM_REPORT_OUTPUT_BUFFERED;
+	uint32_t flags = options->unbuffered ? 0 : DM_REPORT_OUTPUT_BUFFERED;
 
 	/* JSON is complete and has its own form: what shapes text does not apply. */
 	if (options->json)
@@ -337,6 +340,9 @@ enum cli_exit report_open(struct cli *cli, const struct report_kind *kind,
 	_cleanup_(report_close) struct report *report = calloc(1, sizeof(*report));
 	uint32_t types = kind->main_type;
 
+	if (options->unbuffered && (options->json || options->rows))
+		return cli_bad_line(cli, "Leave one of them out.",
+				    "--unbuffered goes neither with JSON nor with --rows");
 	if (!report || !choose(report, kind->types))
 		return cli_failed(cli, NULL, "out of memory");
 	report->options = *options;

@@ -141,7 +141,7 @@ struct report_kind {
 #define REPORT_LONG	(CLI_LONG_ONLY + 500)
 enum {
 	REPORT_UNITS = REPORT_LONG, REPORT_NOHEADINGS, REPORT_NOSUFFIX, REPORT_SEPARATOR,
-	REPORT_NAMEPREFIXES, REPORT_UNQUOTED, REPORT_ROWS, REPORT_FORMAT
+	REPORT_NAMEPREFIXES, REPORT_UNQUOTED, REPORT_ROWS, REPORT_UNBUFFERED, REPORT_FORMAT
 };
 #define REPORT_OPTIONS								\
 	{ 'o', "options", "COLUMNS", "what to show; +COLUMNS adds; help lists them" },	\
@@ -154,6 +154,7 @@ enum {
 	{ REPORT_NAMEPREFIXES, "nameprefixes", NULL, "write TIER_<COLUMN>='value'" },	\
 	{ REPORT_UNQUOTED, "unquoted", NULL, "with that: no quotes" },		\
 	{ REPORT_ROWS, "rows", NULL, "columns as rows" },			\
+	{ REPORT_UNBUFFERED, "unbuffered", NULL, "each row at once, unsorted; keeps nothing in memory" }, \
 	{ REPORT_FORMAT, "reportformat", "FORMAT", "basic or json" }
 
 struct report_options {
@@ -162,7 +163,7 @@ struct report_options {
 	const char *selection;
 	const char *separator;
 	char unit;
-	bool no_headings, no_suffix, name_prefixes, unquoted, rows, json;
+	bool no_headings, no_suffix, name_prefixes, unquoted, rows, unbuffered, json;
 };
 
 /* For ids of REPORT_OPTIONS. */

@@ -62,7 +62,7 @@ int cli_parse_size(const char *text, uint64_t *ret_sectors)
 
 	if (r)
 		return r;
-	if (bytes <= 0 || bytes > 0x1p62)
+	if (bytes <= 0 || bytes >= 0x1p63)	/* what volumes and devices may have is less */
 		return -ERANGE;
 	*ret_sectors = (uint64_t)ceil(bytes / SECTOR_BYTES);
 	return 0;

@@ -25,6 +25,7 @@ struct tier_heatmap_volume {
 /* One picture: a pool at one time. */
 struct tier_heatmap {
 	const char *title;
+	const char *heat_unit;		/* what heat counts; NULL: "weighted I/Os a day" */
 	const struct tier_heatmap_volume *volumes;
 	size_t nr_volumes;
 	const char *const *tier_names;	/* NULL: numbers */

@@ -175,6 +175,13 @@ static void print_legend(struct svg *svg)
 			   "extent%s; each shade is 4 times hotter; grey: no slot</text>\n",
 			   svg->x, svg->y - 5, (unsigned long long)svg->per_cell,
 			   svg->per_cell == 1 ? "" : "s");
+	svg->y += TEXT_HEIGHT;
+	tier_heatmap_print(svg->output,
+			   "<text class=\"note\" x=\"%.1f\" y=\"%.1f\">the darkest shade is up to "
+			   "%.4g ", svg->x, svg->y - 5, (double)svg->hottest);
+	print_escaped(svg->output, svg->map->heat_unit ? svg->map->heat_unit :
+		      "weighted I/Os a day");
+	tier_heatmap_print(svg->output, "</text>\n");
 }
 
 /* Sizes that follow from the map; the same arithmetic measures and draws. */
@@ -196,7 +203,7 @@ static void prepare(struct svg *svg, const struct tier_heatmap *map)
 
 static double panel_height(const struct svg *svg)
 {
-	double height = 2 * MARGIN + TEXT_HEIGHT * (2 + svg->map->nr_tiers);
+	double height = 2 * MARGIN + TEXT_HEIGHT * (3 + svg->map->nr_tiers);
 
 	for (size_t v = 0; v < svg->map->nr_volumes; v++)
 		height += TEXT_HEIGHT + 4 + svg->cell *

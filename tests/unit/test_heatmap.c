@@ -135,7 +135,7 @@ static void test_svg(void **state)
 	};
 	const struct tier_heatmap maps[] = {
 		{ .title = "before", .volumes = &volumes[0], .nr_volumes = 1, .nr_tiers = 2 },
-		{ .title = "after", .volumes = &volumes[1], .nr_volumes = 1, .nr_tiers = 2 },
+		{ .title = "after", .heat_unit = "reads & writes", .volumes = &volumes[1], .nr_volumes = 1, .nr_tiers = 2 },
 	};
 	struct buffer buffer = { 0 };
 	struct tier_heatmap_output output = output_to(&buffer);
@@ -150,6 +150,8 @@ static void test_svg(void **state)
 	assert_int_equal(count(buffer.text, "<path"), 4);
 	assert_int_equal(count(buffer.text, "of the heat"), 4);
 	assert_non_null(strstr(buffer.text, "tier 0: 1 extent, 99.7 % of the heat"));
+	assert_int_equal(count(buffer.text, "the darkest shade is up to 1000 weighted I/Os a day<"), 1);
+	assert_int_equal(count(buffer.text, "the darkest shade is up to 1000 reads &amp; writes<"), 1);
 	free(buffer.text);
 }
 

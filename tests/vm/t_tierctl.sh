@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # tierctl and the columns that need tierd, with tierd on a real pool.
 #
-# vm: --systemd --disk ssd=256M --disk hdd=512M --timeout 480
+# vm: --systemd --disk ssd=256M --disk hdd=512M --timeout 600
 # vm-kernels: 6.1
 # vm-light: it measures no time
 . /src/tests/vm/lib.sh
@@ -111,6 +111,60 @@ exits 0 "10 to come, about 0:00:40 hours" tierctl status
 su nobody -s /bin/bash -c 'PATH=$PATH:/usr/sbin:/usr/local/sbin tierctl pause' >/run/nobody 2>&1
 code=$?
 check_equal "others may change nothing" "5 1" "$code $(grep -c 'only from root' /run/nobody)"
+
+# tierd hangs ------------------------------------------------------------------------------------------
+kill -STOP "$(systemctl show -P MainPID tierd)"
+start=$SECONDS
+exits 0 "tierd is running but does not answer" tierctl status pool0
+check "... and that is said within seconds" test $((SECONDS - start)) -le 20
+check "... with what the kernel knows" bash -c 'tierctl status pool0 2>/dev/null | grep -q "40.00m"'
+kill -CONT "$(systemctl show -P MainPID tierd)"
+
+# Without windows
+echo 'schedule = ( );' >/etc/tierd.conf
+exits 0 "has read" tierctl reload
+exits 0 "nothing moves without" tierctl relocate pool0
+exits 0 "window: none" tierctl status
+echo 'mode = "measure"; schedule = ( { days = "daily"; start = "00:00"; duration = "24h"; } );' >/etc/tierd.conf
+exits 0 "has read" tierctl reload
+check "mode measure has no other reason" bash -c 'tierctl status | grep -q "relocation: measure$"'
+
+# A configuration that is wrong: the unit fails once, and says why; one that is right starts it
+echo 'nonsense = 1;' >/etc/tierd.conf
+check_fails "tierd does not start with it" systemctl restart tierd
+sleep 7	# longer than RestartSec
+check_equal "... and is not tried again and again" "failed 6 0" \
+	"$(systemctl show -P ActiveState tierd) $(systemctl show -P ExecMainStatus tierd) $(systemctl show -P NRestarts tierd)"
+check "... the log says where" bash -c 'journalctl -q -u tierd -p err -o cat | grep -q "^/etc/tierd.conf:1: there is no key"'
+rm /etc/tierd.conf
+check "systemctl start tierd" systemctl start tierd
+check "tierd is back" wait_for 10 knows_pool
+
+# Reports that are too large for the memory
+tvcreate -q -V 1200g -n huge pool0
+check_equal "each extent, as it comes, in little memory" "307200 1" "$(python3 - <<'PY'
+import resource, subprocess
+lines = subprocess.run(["tes", "-a", "--unbuffered", "--noheadings", "pool0/huge"], stdout=subprocess.PIPE, check=True).stdout.count(b"\n")
+print(lines, int(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 64 << 10))
+PY
+)"
+exits 0 "--unbuffered shows them as they come" bash -c 'tes -a pool0/huge >/dev/null'
+exits 3 "neither with JSON" tes --unbuffered --reportformat json
+exits 5 "7.00e is too large" tvcreate -V 7e -n larger pool0
+tvremove -q -y pool0/huge
+
+# A device that is marked as read-only is not written to
+tpchange -q -an pool0
+blockdev --setro /dev/hdd/t1
+exits 5 "/dev/mapper/hdd-t1 is read-only" tpchange -ay pool0
+exits 0 "is active" tpchange -ay --readonly pool0
+tpchange -q -an pool0
+blockdev --setrw /dev/hdd/t1
+exits 0 "is active" tpchange -ay pool0
+
+# Nothing is left of a pool that was removed
+check "tierd saved its state" wait_for 10 bash -c 'ls /var/lib/tierd/*.[01]'
 systemctl stop tierd
-tpremove -q -y pool0
+check "tpremove" tpremove -q -y pool0
+check_equal "... removes what tierd knew, too" "" "$(ls /var/lib/tierd)"
 finish
