@@ -98,8 +98,8 @@ static void print_space(const struct tier_pool_info *info)
 	       cli_size(space.total_slots * info->extent_sectors, total),
 	       cli_size(space.first_write_slots * info->extent_sectors, left));
 	if (space.is_full)
-		printf("  FULL: first writes %s; tpextend, fstrim or tvremove make space\n",
-		       space.is_waiting ? "wait for space" : "fail");
+		printf("  FULL: first writes wait for space, and fail after no_space_timeout; "
+		       "tpextend, fstrim or tvremove make space\n");
 }
 
 static void print_pool(const struct cli_pool *pool, const struct client_state *tierd, bool has_tierd)

@@ -18,7 +18,7 @@ static uint32_t lowest_tier(const struct tier_pool_info *info)
 
 void tier_space_of(const struct tier_pool_info *info, struct tier_space *ret_space)
 {
-	struct tier_space space = { .is_waiting = info->mode == TIER_POOL_OUT_OF_SPACE };
+	struct tier_space space = { 0 };
 	const uint32_t lowest = lowest_tier(info);
 	uint64_t free_at_the_bottom = 0;
 
@@ -39,7 +39,7 @@ void tier_space_of(const struct tier_pool_info *info, struct tier_space *ret_spa
 		space.first_write_slots--;
 	space.used_percent = space.total_slots ?
 			     (unsigned int)(space.used_slots * 100 / space.total_slots) : 100;
-	space.is_full = space.is_waiting || !space.first_write_slots;
+	space.is_full = info->mode == TIER_POOL_OUT_OF_SPACE || !space.first_write_slots;
 	*ret_space = space;
 }
 

@@ -28,21 +28,21 @@ static void test_counts(void **state)
 	assert_int_equal(space.used_slots, 79);
 	assert_int_equal(space.used_percent, 79);
 	assert_int_equal(space.first_write_slots, 1 + 10 - 1);
-	assert_false(space.is_full || space.is_waiting);
+	assert_false(space.is_full);
 
 	/* Above the last tier everything may be taken; there one slot stays. */
 	devices[0].used_slots = 9;
 	devices[1].used_slots = 79;
 	tier_space_of(&info, &space);
 	assert_int_equal(space.first_write_slots, 0);
-	assert_true(space.is_full && !space.is_waiting);
+	assert_true(space.is_full);
 	devices[0].used_slots = 8;
 	tier_space_of(&info, &space);
 	assert_int_equal(space.first_write_slots, 1);
 	assert_false(space.is_full);
 	info.mode = TIER_POOL_OUT_OF_SPACE;
 	tier_space_of(&info, &space);
-	assert_true(space.is_full && space.is_waiting);
+	assert_true(space.is_full);
 
 	info.nr_devices = 0;
 	info.mode = TIER_POOL_RW;

@@ -49,15 +49,15 @@ check_equal "... with its priority and pool" 1 "$(logged -p warning "MESSAGE_ID=
 check "the selection shows the pool, with both devices" test "$(alarms | grep -c 'pool0 *active *rw *82.00')" = 2
 write 82 17
 check_equal "all but the reserve" "99.00" "$(tps --noheadings -o pool_used_percent pool0 | xargs)"
-check "status: full, first writes fail" shows "FULL: first writes fail"
+check "status: full" shows "FULL: first writes wait for space, and fail after no_space_timeout"
 check_equal "no_space_timeout 3" 0 "$(table=$(dmsetup table pool0) && dmsetup load pool0 --table "$table 2 no_space_timeout 3" && dmsetup suspend pool0 && dmsetup resume pool0; echo $?)"
 write 99 1 2>/run/write &
 writer=$!
-check "a first write waits: status says so" wait_for 3 shows "FULL: first writes wait for space"
+check "a first write waits: so does its mode say" wait_for 3 shows "pool pool0: out_of_space"
 check "the journal has an error, at once" wait_for 3 said "$full" 1
 check_fails "the write fails" wait $writer
 check "... with ENOSPC" grep -q 'No space left on device' /run/write
-check "status: full all the same" shows "FULL: first writes fail"
+check "status: full all the same" shows "FULL: first writes wait"
 check "writes to what is there go on" write 0 99
 check_equal "the error is said once" 1 "$(logged -p err "MESSAGE_ID=$full")"
 check "after a restart it is said once more" systemctl restart tierd
