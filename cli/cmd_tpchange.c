@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* tpchange: activation of pools, with all their volumes. */
+/* tpchange: activation of pools, with all their volumes, and the host they belong to. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,20 +10,21 @@
 #include "util.h"
 #include "volume.h"
 
-enum { OPTION_SYSINIT = CLI_LONG_ONLY, OPTION_PARTIAL, OPTION_READONLY };
+enum { OPTION_SYSINIT = CLI_LONG_ONLY, OPTION_PARTIAL, OPTION_READONLY, OPTION_IMPORT };
 
 static const struct cli_option options[] = {
 	{ 'a', "activate", "y|n", "make the devices of the pool and its volumes, or remove them" },
 	{ OPTION_PARTIAL, "partial", NULL, "activate without missing devices; their extents give errors" },
 	{ OPTION_READONLY, "readonly", NULL, "activate for reading only; nothing is written to any device" },
+	{ OPTION_IMPORT, "import", NULL, "take over a pool of another host, which must not use it any more" },
 	{ OPTION_SYSINIT, "sysinit", NULL,
-	  "for boot: pools that are incomplete or active already are no failure" },
+	  "for boot: pools that are incomplete, active already or of another host are no failure" },
 	{ 0 }
 };
 
 struct request {
-	char activate;		/* 'y' or 'n' */
-	bool partial, read_only, sysinit;
+	char activate;		/* 'y', 'n' or 0 */
+	bool partial, read_only, sysinit, import;
 };
 
 static enum cli_exit take_options(struct cli *cli, struct request *request)
@@ -45,15 +48,21 @@ static enum cli_exit take_options(struct cli *cli, struct request *request)
 		case OPTION_SYSINIT:
 			request->sysinit = true;
 			break;
+		case OPTION_IMPORT:
+			request->import = true;
+			break;
 		}
 	}
 	if (id < 0)
 		return cli->exit;
-	if (!request->activate)
-		return cli_bad_line(cli, "Give -ay or -an.", "nothing to change");
-	if (request->activate == 'n' && (request->partial || request->read_only))
+	if (!request->activate && !request->import)
+		return cli_bad_line(cli, "Give -ay, -an or --import.", "nothing to change");
+	if (request->activate != 'y' && (request->partial || request->read_only))
 		return cli_bad_line(cli, "They go with -ay.",
 				    "--partial and --readonly are ways to activate");
+	if (request->import && (request->activate == 'n' || request->sysinit))
+		return cli_bad_line(cli, "It may go with -ay.",
+				    "--import does not go with -an and --sysinit");
 	if (!cli->nr_words && !request->sysinit)
 		return cli_bad_line(cli, "Name it, or give --sysinit for all.", "which pool?");
 	return CLI_OK;
@@ -109,7 +118,12 @@ static enum cli_exit activate_pool(struct cli *cli, const struct tier_scan_pool 
 		cli_detail(cli, "Pool %s is not complete yet.", name);
 		return CLI_OK;
 	}
-	code = cli_offline_table(cli, pool, request->partial, &table);
+	code = cli_offline_need_host(cli, pool);
+	/* It has been said, but disks that others use as well are no failure of the boot. */
+	if (code && request->sysinit)
+		return CLI_OK;
+	if (!code)
+		code = cli_offline_table(cli, pool, request->partial, &table);
 	if (code)
 		return code;
 	table.read_only = request->read_only;
@@ -165,6 +179,72 @@ static enum cli_exit activate(struct cli *cli, const struct cli_system *system,
 		return CLI_OK;
 	code = resume_pool(cli, active);
 	return code ? code : activate_volumes(cli, system, active);
+}
+
+static enum cli_exit set_host(struct cli *cli, const struct tier_scan_pool *pool, const char *name,
+			      const uint8_t host[16])
+{
+	const char *path = pool->metadata->path;
+	_cleanup_close_ int fd = open(path, O_RDWR | O_EXCL | O_DIRECT | O_CLOEXEC);
+	char cause[TIER_CAUSE_SIZE] = "";
+
+	if (fd < 0)
+		return cli_failed(cli, errno == EBUSY ? "End what uses it." : NULL,
+				  "pool %s: %s cannot be opened: %s", name, path, cli_reason(-errno));
+	if (tier_format_set_system_id(fd, host, cause))
+		return cli_failed(cli, "Repeat the command; `dmesg` may say more.", "pool %s, %s: %s", name,
+				  path, cause);
+	return CLI_OK;
+}
+
+static enum cli_exit import_pool(struct cli *cli, const struct cli_system *system,
+				 const struct cli_offline *offline, const char *word)
+{
+	char name[TIER_NAME_SIZE], uuid[TIER_UUID_SIZE], theirs[CLI_HOST_TEXT];
+	const struct tier_scan_pool *pool = NULL;
+	enum cli_exit code = cli_offline_pool(cli, offline, word, &pool);
+	uint8_t host[16];
+
+	if (code)
+		return code;
+	cli_offline_name(pool, name);
+	tier_format_uuid(pool->uuid, uuid);
+	if (cli_system_pool(system, uuid))
+		return cli_failed(cli, "Deactivate it first: `tpchange -an`.", "pool %s is active here", name);
+	if (pool->error)
+		return cli_failed(cli, "See dm-tier(7), RECOVERY.", "pool %s: %s", name, pool->cause);
+	if (!cli_host(host))
+		return cli_failed(cli, "`systemd-machine-id-setup` makes one.",
+				  "this machine has no /etc/machine-id");
+	cli_format_host(pool->facts.system_id, theirs);
+	if (!memcmp(host, pool->facts.system_id, 16)) {
+		cli_say(cli, "Pool %s belongs to this host already.", name);
+		return CLI_OK;
+	}
+	if (cli->test) {
+		cli_say(cli, "Would take over pool %s.", name);
+		return CLI_OK;
+	}
+	/* Nothing on the disks tells whether it is in use there right now. */
+	if (cli_offline_is_foreign(pool) &&
+	    !cli_confirm(cli, "If host %s still uses pool %s, both together will destroy it%s. Take it over?",
+			 theirs, name, pool->facts.clean ? "" :
+			 " (it was not deactivated cleanly: it may be in use)"))
+		return CLI_FAILED;
+	code = set_host(cli, pool, name, host);
+	if (!code)
+		cli_say(cli, "Pool %s belongs to this host now.", name);
+	return code;
+}
+
+static enum cli_exit import_pools(struct cli *cli, const struct cli_system *system)
+{
+	_cleanup_(cli_offline_clear) struct cli_offline offline = { 0 };
+	enum cli_exit code = cli_offline_read(cli, &offline);
+
+	for (int i = 0; !code && i < cli->nr_words; i++)
+		code = import_pool(cli, system, &offline, cli->words[i]);
+	return code;
 }
 
 static enum cli_exit deactivate(struct cli *cli, const struct cli_system *system, const char *word,
@@ -235,6 +315,10 @@ static enum cli_exit run(struct cli *cli)
 			code = deactivate(cli, &system, system.pools[i].info.name, false);
 		return code;
 	}
+	if (request.import)
+		code = import_pools(cli, &system);
+	if (code || !request.activate)
+		return code;
 	code = cli_offline_read(cli, &offline);
 	for (int i = 0; !code && i < cli->nr_words; i++)
 		code = activate(cli, &system, &offline, cli->words[i], &request);
@@ -246,7 +330,7 @@ static enum cli_exit run(struct cli *cli)
 const struct cli_command cmd_tpchange = {
 	.name = "tpchange",
 	.is_applet = true,
-	.summary = "activate or deactivate pools",
+	.summary = "activate or deactivate pools, or take them over",
 	.words = "[POOL...]",
 	.max_words = -1,
 	.options = options,

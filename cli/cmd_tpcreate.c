@@ -12,6 +12,7 @@
 #include "disks.h"
 #include "label.h"
 #include "name.h"
+#include "offline.h"
 #include "scan.h"
 #include "util.h"
 #include "volume.h"
@@ -186,6 +187,7 @@ static void describe(const struct request *request, const char *label,
 	};
 
 	uuid_generate(pool.uuid);
+	cli_host(pool.system_id);	/* none: any may have it */
 	cli_format_device(&request->metadata, &pool.metadata);
 	for (size_t i = 0; i < request->nr_data; i++) {
 		cli_format_device(&request->data[i], &data[i]);
@@ -303,6 +305,9 @@ static enum cli_exit run(struct cli *cli)
 		code = may_wipe(cli, &request);
 	if (code)
 		return code;
+	if (cli_is_any_host(pool.system_id))
+		cli_warn(cli, "this machine has no /etc/machine-id, so nothing keeps other hosts that see its devices from activating pool %s",
+			 request.name);
 	if (cli->test) {
 		cli_say(cli, "Would create pool %s of %zu devices.", request.name, request.nr_data);
 		return CLI_OK;

@@ -132,7 +132,9 @@ static enum cli_exit remove_pool(struct cli *cli, const struct cli_system *syste
 		active = cli_system_pool(system, uuid);
 	cli_offline_name(pool, name);
 	find_disks(offline, pool, &disks);
-	code = need_no_copies(cli, offline, pool, name);
+	code = active ? CLI_OK : cli_offline_need_host(cli, pool);
+	if (!code)
+		code = need_no_copies(cli, offline, pool, name);
 	if (code)
 		return code;
 	code = may_remove(cli, name, active && active->is_loaded ? &active->info :

@@ -21,7 +21,7 @@ static const struct cli_option options[] = {
 	{ 0 }
 };
 
-#define POOL_TYPES	(REPORT_POOL | REPORT_TIER | REPORT_DEVICE | REPORT_TIERD_POOL | \
+#define POOL_TYPES	(REPORT_POOL | REPORT_POOL_DISK | REPORT_TIER | REPORT_DEVICE | REPORT_TIERD_POOL | \
 			 REPORT_TIERD_TIER)
 
 static const struct report_kind by_pool = {
@@ -71,7 +71,9 @@ static void source_clear(struct source *source)
 static enum cli_exit tier_rows(struct source *source, const struct tier_pool_info *info,
 			       const struct tier_pool_status *status, struct pool_row *pool)
 {
-	struct report_row row = { .pool = &pool->pool, .tierd_pool = &pool->tierd };
+	struct report_row row = {
+		.pool = &pool->pool, .pool_disk = &pool->disk, .tierd_pool = &pool->tierd,
+	};
 	struct report_tierd_tier tierd_tier;
 	enum cli_exit code = CLI_OK;
 	struct report_device device;
@@ -106,8 +108,18 @@ static enum cli_exit tier_rows(struct source *source, const struct tier_pool_inf
 static enum cli_exit rows(struct source *source, const struct tier_pool_info *info,
 			  const struct tier_pool_status *status, struct pool_row *pool)
 {
-	struct report_row row = { .pool = &pool->pool, .tierd_pool = &pool->tierd };
+	struct report_row row = {
+		.pool = &pool->pool, .pool_disk = &pool->disk, .tierd_pool = &pool->tierd,
+	};
+	char uuid[TIER_UUID_SIZE];
 
+	for (size_t i = 0; i < source->nr_pools; i++) {
+		const struct tier_scan_pool *scan = &source->pools[i];
+
+		tier_format_uuid(scan->uuid, uuid);
+		if (!scan->error && !strcmp(uuid, info->uuid))
+			rows_pool_disk(scan->facts.system_id, pool);
+	}
 	rows_tierd_pool(client_find_pool(&source->tierd, info->uuid), &pool->tierd);
 	if (source->types & (REPORT_TIER | REPORT_DEVICE | REPORT_TIERD_TIER))
 		return tier_rows(source, info, status, pool);
@@ -137,6 +149,8 @@ static const char *inactive_state(const struct tier_scan_pool *pool)
 		return "doubled";
 	if (pool->error)
 		return pool->metadata ? "unreadable" : "no metadata";
+	if (cli_offline_is_foreign(pool))
+		return "foreign";
 	return pool->nr_missing ? "incomplete" : "inactive";
 }
 

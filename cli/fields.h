@@ -15,7 +15,7 @@
  */
 F(POOL, pool, name, text, "pool_name", "Pool", 4, "name of the pool")
 F(POOL, pool, uuid, text, "pool_uuid", "Pool UUID", 36, "unique identifier of the pool")
-F(POOL, pool, state, text, "pool_state", "State", 6, "active, suspended, read-only, failed, inactive, incomplete, unreadable or no metadata")
+F(POOL, pool, state, text, "pool_state", "State", 6, "active, suspended, read-only, failed, inactive, foreign, incomplete, doubled, unreadable or no metadata")
 F(POOL, pool, health, text, "pool_health", "Health", 6, "what is wrong with the pool; empty if nothing is")
 F(POOL, pool, mode, text, "pool_mode", "Mode", 4, "rw, out_of_space, meta_ro or fail; see dm-tier(7)")
 F(POOL, pool, path, text, "pool_path", "Path", 4, "device node of the pool")
@@ -41,6 +41,8 @@ F(POOL, pool, moves_cancelled, number, "moves_cancelled", "Cancel", 6, "moves ca
 F(POOL, pool, moves_failed, number, "moves_failed", "Failed", 6, "moves failed since activation")
 F(POOL, pool, moved, size, "moved", "Moved", 5, "copied by moves since activation")
 F(POOL, pool, rate, size, "move_rate", "Rate", 4, "limit for moves, a second; 0 = none")
+
+F(POOL_DISK, pool_disk, system_id, text, "pool_system_id", "System ID", 9, "machine-id of the host that the pool belongs to; empty: of any")
 
 F(TIER, tier, tier, number, "tier", "Tier", 4, "number of the tier, 0 is the fastest")
 F(TIER, tier, size, size, "tier_size", "TSize", 5, "space of the tier")

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <systemd/sd-id128.h>
 
 #include "util.h"
 
@@ -69,6 +70,56 @@ enum cli_exit cli_offline_pool(struct cli *cli, const struct cli_offline *offlin
 				  "there is no pool '%s'", name);
 	*ret_pool = found;
 	return CLI_OK;
+}
+
+const char *cli_format_host(const uint8_t host[16], char ret_text[CLI_HOST_TEXT])
+{
+	for (int i = 0; i < 16; i++)
+		snprintf(ret_text + 2 * i, 3, "%02x", host[i]);
+	return ret_text;
+}
+
+bool cli_host(uint8_t ret_host[16])
+{
+	sd_id128_t id;
+
+	if (sd_id128_get_machine(&id) < 0)
+		return false;
+	memcpy(ret_host, id.bytes, 16);
+	return true;
+}
+
+bool cli_is_any_host(const uint8_t host[16])
+{
+	static const uint8_t any[16];
+
+	return !memcmp(host, any, 16);
+}
+
+bool cli_offline_is_foreign(const struct tier_scan_pool *pool)
+{
+	uint8_t host[16];
+
+	return !pool->error && !cli_is_any_host(pool->facts.system_id) &&
+	       (!cli_host(host) || memcmp(host, pool->facts.system_id, 16));
+}
+
+enum cli_exit cli_offline_need_host(struct cli *cli, const struct tier_scan_pool *pool)
+{
+	char name[TIER_NAME_SIZE], theirs[CLI_HOST_TEXT], ours[CLI_HOST_TEXT], next[TIER_NAME_SIZE + 96];
+	uint8_t host[16];
+
+	if (!cli_offline_is_foreign(pool))
+		return CLI_OK;
+	cli_offline_name(pool, name);
+	cli_format_host(pool->facts.system_id, theirs);
+	if (!cli_host(host))
+		return cli_failed(cli, "`systemd-machine-id-setup` makes one, then `tpchange --import`.",
+				  "pool %s belongs to host %s, and this one has no /etc/machine-id", name,
+				  theirs);
+	snprintf(next, sizeof(next), "If no other host uses it any more: `tpchange --import %s`.", name);
+	return cli_failed(cli, next, "pool %s belongs to host %s, this is host %s (/etc/machine-id)", name,
+			  theirs, cli_format_host(host, ours));
 }
 
 /* One line for each device that is not as it should be. */

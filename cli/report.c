@@ -196,6 +196,7 @@ static const struct dm_report_field_type all_fields[] = {
 };
 
 static void *row_pool(void *row) { return ((struct report_row *)row)->pool; }
+static void *row_pool_disk(void *row) { return ((struct report_row *)row)->pool_disk; }
 static void *row_tier(void *row) { return ((struct report_row *)row)->tier; }
 static void *row_device(void *row) { return ((struct report_row *)row)->device; }
 static void *row_volume(void *row) { return ((struct report_row *)row)->volume; }
@@ -208,6 +209,7 @@ static void *row_move(void *row) { return ((struct report_row *)row)->move; }
 
 static const struct dm_report_object_type all_types[] = {
 	{ REPORT_POOL, "Pool", "pool_", row_pool },
+	{ REPORT_POOL_DISK, "Pool, of its metadata device", "pool_", row_pool_disk },
 	{ REPORT_TIER, "Tier", "tier_", row_tier },
 	{ REPORT_DEVICE, "Device", "dev_", row_device },
 	{ REPORT_VOLUME, "Volume", "vol_", row_volume },

@@ -21,7 +21,9 @@ enum report_type {
 	REPORT_TIERD_TIER = 1 << 6,
 	REPORT_TIERD_VOLUME = 1 << 7,
 	REPORT_TIERD_EXTENT = 1 << 8,
-	REPORT_MOVE = 1 << 9
+	REPORT_MOVE = 1 << 9,
+	/* What has to be read from the metadata device. */
+	REPORT_POOL_DISK = 1 << 10
 };
 
 /* A number that is not known, or makes no sense here: the column stays empty. */
@@ -45,6 +47,10 @@ struct report_pool {
 	uint64_t moves_queued, moves_active, moves_done, moves_cancelled, moves_failed;
 	uint64_t moved;
 	uint64_t rate;			/* sectors/s, 0 = no limit */
+};
+
+struct report_pool_disk {
+	const char *system_id;		/* of the host it belongs to, or "" */
 };
 
 struct report_tier {
@@ -117,6 +123,7 @@ struct report_move {
 /* One row: whatever of it the report's columns need is set. */
 struct report_row {
 	struct report_pool *pool;
+	struct report_pool_disk *pool_disk;
 	struct report_tier *tier;
 	struct report_device *device;
 	struct report_volume *volume;

@@ -104,6 +104,13 @@ void rows_missing(uint64_t nr_missing, struct pool_row *row)
 			 nr_missing == 1 ? " is" : "s are");
 }
 
+void rows_pool_disk(const uint8_t system_id[16], struct pool_row *row)
+{
+	if (!cli_is_any_host(system_id))
+		cli_format_host(system_id, row->system_id);
+	row->disk.system_id = row->system_id;
+}
+
 static void metadata_path(const struct cli_pool *pool, char *ret_path, size_t size)
 {
 	_cleanup_free_ char *params = NULL;

@@ -8,13 +8,16 @@
 #define CLI_ROWS_H
 
 #include "client.h"
+#include "offline.h"
 #include "report.h"
 #include "scan.h"
 #include "system.h"
 
 struct pool_row {
 	struct report_pool pool;
+	struct report_pool_disk disk;
 	struct report_tierd_pool tierd;
+	char system_id[CLI_HOST_TEXT];
 	char path[TIER_NAME_SIZE + 16];
 	char metadata[256];
 	char health[TIER_CAUSE_SIZE];
@@ -22,6 +25,8 @@ struct pool_row {
 
 /* Of any pool; health, mode, moves and log are of active ones only and left empty. */
 void rows_pool(const struct tier_pool_info *info, const char *state, struct pool_row *ret_row);
+/* Of the host that the pool belongs to. */
+void rows_pool_disk(const uint8_t system_id[16], struct pool_row *row);
 /* Devices are not there: a number and the pool's health. */
 void rows_missing(uint64_t nr_missing, struct pool_row *row);
 void rows_active_pool(const struct cli_pool *pool, struct pool_row *ret_row);

@@ -82,6 +82,15 @@ int tier_format_label(const struct tier_format_device *device, const uint8_t *po
  */
 int tier_format_wipe(const struct tier_format_device *device, char *ret_cause);
 
+/*
+ * The host that a pool belongs to, of its metadata device; zero: any. Setting it writes both
+ * superblocks, the older one first, each flushed: whenever it is cut short there is a valid
+ * one, with the old host or the new. Nobody else may have the pool: hold the device.
+ * -EBADMSG there is no pool; -EPROTONOSUPPORT; or that of the read or write.
+ */
+int tier_format_system_id(int fd, uint8_t *ret_system_id);
+int tier_format_set_system_id(int fd, const uint8_t *system_id, char *ret_cause);
+
 /* Telling what a device is --------------------------------------------------*/
 
 enum tier_format_kind {

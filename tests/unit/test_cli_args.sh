@@ -119,6 +119,11 @@ bad "there is no policy 'Highest'" tvchange --policy Highest p/v
 bad "the volume name 'a/b'" tvcreate -n a/b -V 1g p
 bad "nothing to change" tvchange p/v
 bad "-a cannot be 'ey'" tvchange -aey p/v
+bad "nothing to change" tpchange p
+bad "--import does not go with -an" tpchange --import -an p
+bad "--import does not go with -an and --sysinit" tpchange --import --sysinit p
+bad "ways to activate" tpchange --import --partial p
+bad "which pool" tpchange --import
 bad "the default cannot be for a time" tvchange --policy default --for 3d p/v
 bad "there is no policy 'default'" tvcreate -n v -V 1g --policy default p
 bad "which policy" tvchange --for 3d p/v

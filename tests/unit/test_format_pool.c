@@ -225,6 +225,112 @@ static void test_format(void **state)
 	}
 }
 
+static void assert_system_id(const char *expected)
+{
+	uint8_t id[16];
+
+	assert_int_equal(tier_format_system_id(image.format.metadata.fd, id), 0);
+	assert_memory_equal(id, expected, 16);
+}
+
+#define OLD_HOST	"system of a test"
+#define NEW_HOST	"another system.."
+
+/*
+ * Takes the pool over from a state in which `newest` is the place of the newest superblock;
+ * its operation `fail` fails, and from operation `last` on nothing arrives.
+ */
+static int take_over(u32 newest, u32 fail, u32 last)
+{
+	struct dm_tier_super super;
+	int r;
+
+	format();
+	super = pool_image_super(&image, newest);
+	super.version += 7;
+	pool_image_write_super(&image, newest, &super);
+	nr_ops = 0;
+	cause[0] = '\0';
+	fail_op = fail;
+	last_op = last;
+	r = tier_format_set_system_id(image.format.metadata.fd, (const uint8_t *)NEW_HOST, cause);
+	fail_op = last_op = U32_MAX;
+	return r;
+}
+
+static void test_system_id(void **state)
+{
+	struct dm_tier_super before, after;
+	struct tier_meta_facts facts;
+
+	for (u32 newest = 0; newest < 2; newest++) {
+		assert_int_equal(take_over(newest, U32_MAX, U32_MAX), 0);
+		assert_string_equal(cause, "");
+		assert_int_equal(nr_ops, 4);
+		/* The older place first, and on disk before the other one is touched. */
+		assert_int_equal(ops[0].offset, tier_format_super_block(!newest) * DM_TIER_BLOCK_BYTES);
+		assert_int_equal(ops[1].bytes, 0);
+		assert_int_equal(ops[2].offset, tier_format_super_block(newest) * DM_TIER_BLOCK_BYTES);
+		assert_int_equal(ops[3].bytes, 0);
+		assert_system_id(NEW_HOST);
+		assert_int_equal(read_back(&facts), 0);
+		assert_memory_equal(facts.system_id, NEW_HOST, 16);
+		assert_true(facts.clean);
+		assert_false(facts.needs_check);
+
+		/* All else is as it was, and each place knows where it lies. */
+		after = pool_image_super(&image, newest);
+		assert_memory_equal(pool_image_super(&image, !newest).system_id, NEW_HOST, 16);
+		assert_int_equal(pool_image_super(&image, !newest).version + 1, after.version);
+		format();
+		before = pool_image_super(&image, newest);
+		assert_int_equal(before.version + 9, after.version);
+		after.version = before.version;
+		memcpy(after.system_id, before.system_id, 16);
+		assert_memory_equal(&after, &before, sizeof(after));
+	}
+}
+
+/* Cut short after each step: the pool is of the old host or of the new one, and sound. */
+static void test_system_id_interrupted(void **state)
+{
+	const int fd = image.format.metadata.fd;
+	struct tier_meta_facts facts;
+
+	for (u32 newest = 0; newest < 2; newest++) {
+		for (u32 op = 0; op < 4; op++) {
+			/* Power fails: this write and all after it are lost. */
+			take_over(newest, U32_MAX, op);
+			assert_int_equal(read_back(&facts), 0);
+			assert_memory_equal(facts.system_id, op ? NEW_HOST : OLD_HOST, 16);
+
+			/* ... or this write is torn. */
+			if (!(op % 2)) {
+				pool_image_damage(&image, ops[op].offset / DM_TIER_BLOCK_BYTES);
+				assert_int_equal(read_back(&facts), 0);
+				assert_memory_equal(facts.system_id, op ? NEW_HOST : OLD_HOST, 16);
+			}
+
+			/* An error of the device is told, and the command can be repeated. */
+			assert_int_equal(take_over(newest, op, U32_MAX), -EIO);
+			assert_non_null(strstr(cause, "cannot be written"));
+			assert_int_equal(read_back(&facts), 0);
+			assert_int_equal(tier_format_set_system_id(fd, (const uint8_t *)NEW_HOST, NULL), 0);
+			assert_system_id(NEW_HOST);
+		}
+	}
+}
+
+static void test_system_id_no_pool(void **state)
+{
+	uint8_t id[16] = "untouched";
+
+	assert_int_equal(tier_format_set_system_id(image.data[0].fd, id, cause), -EBADMSG);
+	assert_int_equal(tier_format_system_id(image.data[0].fd, id), -EBADMSG);
+	assert_string_equal((char *)id, "untouched");
+	assert_int_equal(nr_ops, 0);
+}
+
 static void test_pool_info(void **state)
 {
 	struct tier_pool_info info;
@@ -505,6 +611,9 @@ int main(void)
 		cmocka_unit_test(test_sizes),
 		T(test_refused),
 		T(test_format),
+		T(test_system_id),
+		T(test_system_id_interrupted),
+		T(test_system_id_no_pool),
 		T(test_pool_info),
 		T(test_reserve),
 		T(test_64_devices),

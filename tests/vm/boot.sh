@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# In the guest, for h_boot.sh: `make` a pool with a volume; `found` after a boot with systemd.
+# In the guest, for h_boot.sh: `make` a pool with a volume; `found` after a boot with systemd;
+# `foreign` after one of another host, which takes it over.
 . /src/tests/vm/lib.sh
 
 is_active() { dmsetup info pool0 >/dev/null 2>&1; }
@@ -51,6 +52,19 @@ found)
 	check "then it is active" wait_for 60 is_active
 	wait_for 20 is_there
 	wait_for 30 ended
+	check "away" tpchange -an pool0
+	;;
+foreign)
+	tried() { journalctl -q -b -o cat | grep -q 'pool pool0 belongs to host d37e.*, this is host 0000000000000000000000000000000b'; }
+	check "it was tried, and the journal names both hosts" wait_for 60 tried
+	check "... and what to do" wait_for 5 bash -c "journalctl -q -b -o cat | grep -q 'tpchange --import pool0'"
+	check_fails "not active" is_active
+	check_equal "no failure" "" "$(systemctl list-units --failed --no-legend)"
+	check "taken over and activated" tpchange -y --import -ay pool0
+	check "with its volume" wait_for 20 is_there
+	check "it can be mounted" mount /dev/tier/pool0/data /mnt
+	check "with its file" mounted
+	umount /mnt
 	check "away" tpchange -an pool0
 	;;
 esac

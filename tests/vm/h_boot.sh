@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A pool on LVM volumes comes back by itself at the boot of a machine with systemd, and when its devices go and come.
+# A pool on LVM volumes comes back by itself at the boot of a machine with systemd, and when its devices go and come;
+# on another machine it stays down until it is taken over.
 # vm-light: it measures no time
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -20,4 +21,5 @@ guest() {
 }
 guest make
 guest found --systemd
+guest foreign --systemd --append systemd.machine_id=0000000000000000000000000000000b
 finish

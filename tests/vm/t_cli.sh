@@ -201,6 +201,48 @@ check "--readonly" tpchange -ay --readonly pool0
 exits 5 "is active read-only" tvcreate -V 16m -n x pool0
 check_fails "... refuses writes" dd if=/dev/zero of=/dev/mapper/pool0-auto bs=4k count=1 oflag=direct conv=nocreat
 check "deactivate that" tpchange -an pool0
+
+# Another host: its disks are here, and it may be using them
+ours=$(cat /etc/machine-id) other=0000000000000000000000000000000a
+check_equal "the pool has its host" "inactive $ours" "$(column tps -o pool_state,pool_system_id pool0 | xargs)"
+check_equal "... so has its dump" "$ours" "$(tpdump ssd/meta | sed -n 's/.* system_id=\([0-9a-f-]*\) .*/\1/p' | tr -d -)"
+echo $other >/etc/machine-id
+check_equal "seen by another host" "foreign $ours" "$(column tps -o pool_state,pool_system_id pool0 | xargs)"
+metadata=$(md5sum </dev/ssd/meta)
+for options in "" --readonly --partial; do
+	exits 5 "pool pool0 belongs to host $ours, this is host $other (/etc/machine-id)" tpchange -ay $options pool0
+done
+exits 5 "\`tpchange --import pool0\`" tpchange -ay pool0
+exits 5 "belongs to host $ours" tpremove -y pool0
+exits 0 "belongs to host $ours" tpchange -ay --sysinit
+check_equal "... for a boot no failure, nothing is active" "" "$(dmsetup ls --target tier-pool | grep -v '^No')"
+exits 5 "both together will destroy it" tpchange --import pool0
+exits 0 "Would take over pool pool0" tpchange -t --import pool0
+mv /etc/machine-id /run/machine-id
+exits 5 "this one has no /etc/machine-id" tpchange -ay pool0
+exits 5 "this machine has no /etc/machine-id" tpchange -y --import pool0
+mv /run/machine-id /etc/machine-id
+check_equal "nothing was written by any of that" "$metadata" "$(md5sum </dev/ssd/meta)"
+exits 0 "Pool pool0 belongs to this host now" tpchange -y --import pool0
+check_equal "taken over" "inactive $other" "$(column tps -o pool_state,pool_system_id pool0 | xargs)"
+exits 0 "belongs to this host already" tpchange --import pool0
+check "its metadata are sound" tpcheck ssd/meta
+check "it can be activated" tpchange -ay pool0
+check_equal "... and is its own" "active $other" "$(column tps -o pool_state,pool_system_id pool0 | xargs)"
+exits 5 "is active here" tpchange -y --import pool0
+check "a checkpoint by the kernel" tpchange -an pool0
+check_equal "... keeps the host" "foreign $other" "$(echo "$ours" >/etc/machine-id; column tps -o pool_state,pool_system_id pool0 | xargs)"
+exits 0 "of its 5 volumes were activated" tpchange -y --import -ay pool0
+check "deactivate that" tpchange -an pool0
+
+# No host at all: whoever sees it may have it
+tpdump ssd/meta | sed 's/ system_id=[^ ]*/ system_id=00000000-0000-0000-0000-000000000000/' >/run/nobody
+check "tprestore keeps what the dump says" tprestore --wipesignatures -i /run/nobody -o ssd/meta
+check_equal "a pool without a host" inactive "$(column tps -o pool_state,pool_system_id pool0 | xargs)"
+check "... is activated anywhere" tpchange -ay pool0
+check "... stays so" tpchange -an pool0
+exits 0 "belongs to this host now" tpchange --import pool0
+
 check "--sysinit activates what is complete" tpchange -ay --sysinit
 exits 5 "is active already, for writing" tpchange -ay --readonly pool0
 check_equal "all volumes are back" 5 "$(dmsetup ls --target tier | wc -l)"
