@@ -61,7 +61,7 @@ void rows_pool(const struct tier_pool_info *info, const char *state, struct pool
 			continue;
 		row->size += device->total_slots * info->extent_sectors;
 		row->used += device->used_slots * info->extent_sectors;
-		row->free += tier_device_free_slots(device) * info->extent_sectors;
+		row->free += tier_device_usable_slots(device) * info->extent_sectors;
 	}
 	for (int tier = 0; tier < TIER_MAX_TIERS; tier++)
 		row->nr_tiers += has_tier[tier];
@@ -127,8 +127,13 @@ void rows_active_pool(const struct cli_pool *pool, struct pool_row *ret_row)
 	const struct tier_pool_status *status = &pool->status;
 	struct report_pool *row = &ret_row->pool;
 
-	rows_pool(&pool->info, pool->device.suspended ? "suspended" :
-			       pool->device.read_only ? "read-only" : "active", ret_row);
+	rows_pool(&pool->info, "active", ret_row);
+	if (pool->device.suspended)
+		row->state = "suspended";
+	else if (row->nr_missing)
+		row->state = "partial";
+	else if (pool->device.read_only)
+		row->state = "read-only";
 	snprintf(ret_row->path, sizeof(ret_row->path), "/dev/mapper/%s", pool->device.name);
 	row->path = ret_row->path;
 	metadata_path(pool, ret_row->metadata, sizeof(ret_row->metadata));
@@ -206,7 +211,7 @@ bool rows_tier(const struct tier_pool_info *info, uint32_t tier, struct report_t
 			continue;
 		row.size += device->total_slots * info->extent_sectors;
 		row.used += device->used_slots * info->extent_sectors;
-		row.free += tier_device_free_slots(device) * info->extent_sectors;
+		row.free += tier_device_usable_slots(device) * info->extent_sectors;
 	}
 	*ret_row = row;
 	return row.nr_devices > 0;
@@ -225,7 +230,7 @@ void rows_device(const struct tier_pool_info *info, const struct tier_device_inf
 		.state = tier_device_state_word(device->state),
 		.size = device->total_slots * extent,
 		.used = device->used_slots * extent,
-		.free = tier_device_free_slots(device) * extent,
+		.free = tier_device_usable_slots(device) * extent,
 		.reserved = device->reserved_slots * extent,
 		.quarantined = device->quarantined_slots * extent,
 		.parked = device->parked_slots * extent,

@@ -86,6 +86,34 @@ static void see_mode(struct pool *pool)
 	pool->changes++;
 }
 
+/* Devices that are not there or have failed: a state that lasts, too, and it may get worse. */
+static void see_devices(struct pool *pool)
+{
+	const struct tier_device_info *first = NULL;
+	uint64_t missing = 0;
+	unsigned int count = 0;
+
+	for (size_t i = 0; i < pool->info.nr_devices; i++) {
+		const struct tier_device_info *device = &pool->info.devices[i];
+
+		if (device->state != TIER_DEVICE_MISSING && device->state != TIER_DEVICE_FAILED)
+			continue;
+		missing |= UINT64_C(1) << device->idx;
+		count++;
+		if (!first)
+			first = device;
+	}
+	if (missing & ~pool->missing)
+		log_plain(pool->env->log, LOG_POOL_PARTIAL_EVENT, LOG_WARNING, pool->name,
+			  "%u of its %zu devices %s missing or failed (the first: device %u of tier "
+			  "%u): I/O to what lies there gives errors", count, pool->info.nr_devices,
+			  count == 1 ? "is" : "are", first->idx, first->tier);
+	else if (pool->missing && !missing)
+		log_plain(pool->env->log, LOG_POOL_WHOLE_EVENT, LOG_NOTICE, pool->name,
+			  "all its devices are there again");
+	pool->missing = missing;
+}
+
 /* ---------------------------------------------------------------- volumes */
 
 static void volume_free(struct pool_volume *volume)
@@ -369,6 +397,7 @@ int pool_refresh(struct pool *pool, const struct clock_time *now)
 	pool->info = info;
 	see_mode(pool);
 	pool_see_space(pool);
+	see_devices(pool);
 	r = sync_volumes(pool, now);
 	if (!r)
 		report_outvoted(pool);

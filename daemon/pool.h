@@ -132,6 +132,7 @@ struct pool {
 	int64_t busy_ns;			/* of this run, with moves in the kernel */
 	uint64_t bytes_per_s;			/* measured by the last run; 0 = not yet */
 
+	uint64_t missing;			/* a bit for each device that is not there or failed */
 	enum pool_fault fault;
 	unsigned int fault_count;
 	bool fault_is_logged;

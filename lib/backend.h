@@ -120,6 +120,12 @@ static inline uint64_t tier_device_free_slots(const struct tier_device_info *dev
 	return taken < device->total_slots ? device->total_slots - taken : 0;
 }
 
+/* Slots that can be given out: none of a device that is not there, is being drained or is not in use yet. */
+static inline uint64_t tier_device_usable_slots(const struct tier_device_info *device)
+{
+	return device->state == TIER_DEVICE_ONLINE ? tier_device_free_slots(device) : 0;
+}
+
 /*
  * A run of extents that lie on consecutive slots of one device with the same
  * number of valid regions, or of extents without a slot (`device` is

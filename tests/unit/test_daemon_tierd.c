@@ -898,6 +898,33 @@ static void test_outvoted(void **state)
 	world_free(w);
 }
 
+/* A device that is not there is told of once, another one again, and when all are back. */
+static void test_missing_devices(void **state)
+{
+	struct world *w = world_new("");
+
+	world_run_for(w, 600);
+	assert_int_equal(w->events[LOG_POOL_PARTIAL_EVENT], 0);
+	tier_sim_set_device_state(w->sim, 1, TIER_DEVICE_MISSING);
+	world_run_for(w, HOUR_S);
+	assert_int_equal(w->events[LOG_POOL_PARTIAL_EVENT], 1);
+	assert_string_equal(w->last_text[LOG_POOL_PARTIAL_EVENT],
+			    "1 of its 3 devices is missing or failed (the first: device 1 of tier 1): "
+			    "I/O to what lies there gives errors");
+	tier_sim_set_device_state(w->sim, 0, TIER_DEVICE_FAILED);
+	world_run_for(w, HOUR_S);
+	assert_int_equal(w->events[LOG_POOL_PARTIAL_EVENT], 2);
+	assert_non_null(strstr(w->last_text[LOG_POOL_PARTIAL_EVENT], "2 of its 3 devices are"));
+	tier_sim_set_device_state(w->sim, 1, TIER_DEVICE_ONLINE);
+	world_run_for(w, HOUR_S);
+	assert_int_equal(w->events[LOG_POOL_PARTIAL_EVENT], 2);
+	assert_int_equal(w->events[LOG_POOL_WHOLE_EVENT], 0);
+	tier_sim_set_device_state(w->sim, 0, TIER_DEVICE_ONLINE);
+	world_run_for(w, HOUR_S);
+	assert_int_equal(w->events[LOG_POOL_WHOLE_EVENT], 1);
+	world_free(w);
+}
+
 static void test_reload(void **state)
 {
 	struct world *w = world_new("");
@@ -1270,6 +1297,7 @@ int main(void)
 		cmocka_unit_test(test_volumes_come_and_go),
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_outvoted),
+		cmocka_unit_test(test_missing_devices),
 		cmocka_unit_test(test_reload),
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_restart_keeps_failures),

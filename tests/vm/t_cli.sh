@@ -195,6 +195,10 @@ check "for --sysinit that is no failure" tpchange -ay --sysinit
 check_equal "... and activates nothing" "" "$(dmsetup ls --target tier-pool | grep -v '^No')"
 check "--partial" tpchange -ay --partial pool0
 check_equal "... without it" missing "$(column tps --devices -o dev_state -S dev_idx=1)"
+check_equal "... as the pool says" "partial 1 1 device is missing" "$(column tps -o pool_state,missing_count,pool_health pool0 | xargs)"
+check_equal "... and what can be given out is not there" "0 0 same" \
+	"$(column tps --devices -o dev_free,tier_free -S dev_idx=1 --units s --nosuffix | xargs) $(json '"same" if int(rows[0]["pool_free"]) == sum(int(r["tier_free"]) for r in rows if r["tier"] != "1") > 0 else rows' \
+		tps --tiers -o pool_free,tier,tier_free --units s --nosuffix)"
 check "deactivate that" tpchange -an pool0
 lvchange -ay hdd/t1
 check "--readonly" tpchange -ay --readonly pool0
