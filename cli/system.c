@@ -256,29 +256,3 @@ const struct tier_dm_device *cli_volume_device(const struct cli_system *system,
 	}
 	return NULL;
 }
-
-void cli_volume_policy(const struct tier_volume_info *volume, struct tier_label_policy *ret_policy)
-{
-	if (tier_label_policy(volume->label, time(NULL), ret_policy))
-		*ret_policy = (struct tier_label_policy){ .policy = TIER_POLICY_NONE,
-							  .is_set = true };
-}
-
-void cli_pool_space(const struct cli_pool *pool, int tier, struct cli_space *ret_space)
-{
-	struct cli_space space = { 0 };
-
-	for (size_t i = 0; i < pool->info.nr_devices; i++) {
-		const struct tier_device_info *device = &pool->info.devices[i];
-
-		if (device->state == TIER_DEVICE_LOST ||
-		    (tier >= 0 && device->tier != (uint32_t)tier))
-			continue;
-		space.total_slots += device->total_slots;
-		space.used_slots += device->used_slots;
-		space.free_slots += tier_device_free_slots(device);
-		space.nr_devices++;
-		space.nr_online += device->state == TIER_DEVICE_ONLINE;
-	}
-	*ret_space = space;
-}

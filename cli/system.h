@@ -69,18 +69,4 @@ const struct tier_dm_device *cli_volume_device(const struct cli_system *system,
 /* The name in the label, or the uuid. Returns ret_name. */
 const char *cli_volume_name(const struct tier_volume_info *volume, char ret_name[TIER_NAME_SIZE]);
 
-/* The policy of a label; one that does not parse counts as none. */
-void cli_volume_policy(const struct tier_volume_info *volume, struct tier_label_policy *ret_policy);
-
-/* Slots and used slots of a pool or (tier >= 0) of one tier; lost devices don't count. */
-struct cli_space {
-	uint64_t total_slots;
-	uint64_t used_slots;
-	uint64_t free_slots;
-	uint32_t nr_devices;
-	uint32_t nr_online;
-};
-
-void cli_pool_space(const struct cli_pool *pool, int tier, struct cli_space *ret_space);
-
 #endif
