@@ -23,7 +23,7 @@
 #   lib/*.c and the pure kernel files -> libtier.a     daemon/*.c minus main.c -> libtierd.a, all -> tierd
 #   cli/*.c -> tierctl     tests/support/*.c -> libsupport.a
 #   tests/unit/test_*.c, tests/sim/test_*.c -> one cmocka program each, linked with libtier.a only;
-#     test_daemon_*.c also with libtierd.a. A test that needs more libraries names their pkg-config
+#     test_daemon_*.c also with libtierd.a, test_cli_*.c with libtiercli.a. A test that needs more libraries names their pkg-config
 #     modules in a line of its own, `// link: libsystemd libudev`; so pure code proves that it is pure.
 #   systemd/*, man/*.[578], conf/*.conf -> installed where each belongs, by its suffix
 #   tests/unit/test_*.sh -> run as they are; tests/vm/*.c, tests/bench/*.c -> one program each for the guests
@@ -31,6 +31,8 @@
 VERSION := 0.1.0
 
 O ?= build
+# One spelling: what was built under another one would not be built anew.
+override O := $(patsubst $(CURDIR)/%,%,$(O))
 prefix ?= /usr
 sbindir ?= $(prefix)/sbin
 mandir ?= $(prefix)/share/man
@@ -126,6 +128,7 @@ $(O)/cli/%.o: pkg := $(pkg_cli) devmapper
 $(O)/tests/%.o: inc := $(inc_tests)
 $(O)/tests/crash/%.o: inc := -Itests/crash -Itests/vm $(inc_tests)
 $(O)/tests/%.o: pkg := cmocka $(pkg_lib)
+$(O)/tests/unit/test_cli_%.o: inc := -Icli $(inc_tests)
 $(O)/tests/unit/test_daemon_%.o: pkg := cmocka $(pkg_lib) $(pkg_daemon)
 
 define compile
@@ -157,11 +160,15 @@ $(O)/tierctl: $(cli_objs) $(O)/libtier.a
 $(applet_links): $(O)/tierctl
 	$(Q)ln -sf tierctl $@
 
+# The CLI minus main.c as an archive: a test brings its own answers of kernel, tierd and disks.
+$(O)/libtiercli.a: $(filter-out %/cli/main.o,$(cli_objs)) ; $(archive)
 support_lib := $(if $(support_objs),$(O)/libsupport.a)
 # The `// link:` line of a test, as linker arguments.
 test_libs = $(call pkg_libs,cmocka $(shell sed -n 's,^// link: ,,p' $(1)))
 $(O)/tests/unit/test_daemon_%: $(O)/tests/unit/test_daemon_%.o $(support_lib) $(O)/libtierd.a $(O)/libtier.a
 	$(call link,$(call test_libs,tests/unit/test_daemon_$*.c))
+$(O)/tests/unit/test_cli_%: $(O)/tests/unit/test_cli_%.o $(support_lib) $(O)/libtiercli.a $(O)/libtier.a
+	$(call link,$(call test_libs,tests/unit/test_cli_$*.c))
 # The fuzzer of the offline tools has all it needs compiled once more, over a format that is tiny.
 small_objs := $(patsubst %.c,$(O)/small/%.o,tests/unit/test_tools_fuzz.c tests/support/ring.c lib/crc32c.c \
 	$(kernel_pure) $(wildcard lib/format*.c) $(addprefix lib/,backend.c cause.c name.c policy.c))
