@@ -6,6 +6,7 @@
 #   make setup           install with apt what building and testing need (Debian 12 or later)
 #   make check           every quick test: unit, scenarios, guests. make check-unit / check-vm: a part
 #   make check-crash     power cuts: POINTS=n (200) SEED=s (1); seeds add up
+#   make check-kill      the guest is killed, KILLS=n (100) times, while it writes and moves
 #   make check-mutations proves that it can fail (MUTATIONS="name ...": some)
 #   make modules         the module for the kernels of the test guests (KERNELS, default 6.1 and 6.12)
 #   make modules KDIR=/lib/modules/$(uname -r)/build     ... or for one tree of kernel headers
@@ -260,7 +261,7 @@ endif
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: check check-unit check-vm check-crash check-mutations check-model check-debug check-matrix demo bench fuzz lint setup
+.PHONY: check check-unit check-vm check-crash check-kill check-mutations check-model check-debug check-matrix demo bench fuzz lint setup
 UNIT_TESTS ?=
 unit_suites := $(unit_progs) $(unit_scripts)
 unit_selected := $(if $(UNIT_TESTS),$(foreach t,$(UNIT_TESTS),$(filter %/$(t) %/$(t).sh,$(unit_suites))),$(unit_suites))
@@ -292,6 +293,11 @@ POINTS ?= 200
 SEED ?= 1
 check-crash: tests modules
 	$(Q)tests/crash/run --points $(POINTS) --seed $(SEED)
+# The guest is killed again and again while it writes and moves: half an hour.
+KILLS ?= 100
+check-kill: tests
+	$(Q)$(MAKE) --no-print-directory modules KERNELS=6.1
+	$(Q)KILLS=$(KILLS) SEED=$(SEED) tests/vm/h_restart.sh
 # The module with one rule broken at a time: each must be caught.
 check-mutations:
 	$(Q)tests/mutations/run $(MUTATIONS)

@@ -37,7 +37,7 @@ declare -A scripts_of=(
 	[check]="setup.sh suites.sh unit suites.sh build suites.sh vm suites.sh verdict"
 	[check-unit]="suites.sh unit suites.sh verdict"
 	[check-vm]="suites.sh vm suites.sh verdict"
-	[check-crash]="crash/run" [check-mutations]="mutations/run" [check-model]="setup.sh model/model.sh"
+	[check-crash]="crash/run" [check-kill]="vm/h_restart.sh" [check-mutations]="mutations/run" [check-model]="setup.sh model/model.sh"
 	[check-debug]="setup.sh suites.sh vm suites.sh vm suites.sh verdict"
 	[check-matrix]="suites.sh vm suites.sh verdict"
 	[demo]="setup.sh demo/demo.sh" [bench]="bench/hotpath.sh"

@@ -4,6 +4,8 @@
 # A pool is deactivated and activated, in one guest and in the next: all bytes are compared. Then the guest is killed
 # in the middle of moves, writes, discards and flushes, again and again: what a flush or a FUA write has acknowledged
 # must be there, and nothing that was never written.
+#
+# KILLS (3; make check-kill: 100) is how often, SEED (1) chooses the moments.
 # vm-light: it measures no time
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -28,9 +30,18 @@ guest() {
 
 guest 0 -- make
 guest 0 -- after
-for turn in 1 2 3; do
-	note "kill $turn"
-	guest 0 --kill-on '^now$' -- load $turn "$((turn % 3)).$((RANDOM % 10))"
+kills=${KILLS:-3}
+RANDOM=${SEED:-1}
+note "$kills kills, seed ${SEED:-1}"
+for ((turn = 1; turn <= kills; turn++)); do
+	moment=$((RANDOM % 3)).$(printf %03d $((RANDOM % 1000)))
+	note "kill $turn, after $moment s"
+	guest 0 --kill-on '^now$' -- load $((turn * 1000 + ${SEED:-1})) "$moment"
+	if [ "$failed" -ne 0 ]; then
+		rm -rf "${O:-build}/killed" && mv "$work/disks" "${O:-build}/killed"
+		note "the disks are kept in ${O:-build}/killed"
+		finish
+	fi
 done
 guest 0 -- end
 finish

@@ -11,6 +11,7 @@ sums() { for d in meta a b0 b1 c; do dd if="$(disk $d)" bs=1M iflag=direct statu
 
 # What was acknowledged is there; the pool is sound.
 sound() {
+	check "$1: no damage" tpcheck -q "$(disk meta)"
 	check "$1: the pool comes up" pool_up
 	check "$1: the volume comes up" volume_up 0
 	check_equal "$1: rw, nothing to be repaired" "rw 0" "$(pool_value mode) $(pool_value needs_check)"
