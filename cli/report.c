@@ -342,11 +342,11 @@ enum cli_exit report_open(struct cli *cli, const struct report_kind *kind,
 	_cleanup_(report_close) struct report *report = calloc(1, sizeof(*report));
 	uint32_t types = kind->main_type;
 
+	if (!report || !choose(report, kind->types))
+		return cli_failed(cli, NULL, "out of memory");
 	if (options->unbuffered && (options->json || options->rows))
 		return cli_bad_line(cli, "Leave one of them out.",
 				    "--unbuffered goes neither with JSON nor with --rows");
-	if (!report || !choose(report, kind->types))
-		return cli_failed(cli, NULL, "out of memory");
 	report->options = *options;
 	report->columns = full_columns(kind, options);
 	if (!report->columns)

@@ -18,7 +18,7 @@ struct tier_space {
 	uint64_t used_slots;
 	uint64_t first_write_slots;	/* that first writes could take now */
 	unsigned int used_percent;	/* rounded down; 100 of a pool without online devices */
-	bool is_full;			/* a first write waits or has failed, or the next one will */
+	bool is_full;			/* a first write waits or failed, or the next one will */
 };
 
 void tier_space_of(const struct tier_pool_info *info, struct tier_space *ret_space);
