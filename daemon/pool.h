@@ -67,6 +67,7 @@ struct pool_volume {
 	float *rank;				/* of the last plan */
 	double heat_sum;			/* of rank */
 	uint64_t nr_slots;			/* extents that have one */
+	bool is_planned;			/* rank and reason are there */
 };
 
 /* A relocation that someone asked for. */

@@ -81,6 +81,7 @@ static void prepare_volume(struct pool *pool, struct pool_volume *volume, int64_
 	uint64_t nr_extents = volume->heat.nr_extents;
 
 	tier_heat_rank(&volume->heat, &pool->settings->heat, now_ns, volume->rank);
+	volume->is_planned = true;
 	volume->heat_sum = 0;
 	for (uint64_t i = 0; i < nr_extents; i++)
 		volume->heat_sum += volume->rank[i] > 0 ? volume->rank[i] : 0;

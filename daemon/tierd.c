@@ -435,8 +435,8 @@ int tierd_extents(struct tierd *tierd, const char *name, const struct clock_time
 	if (!pool)
 		return no_such_pool(ret_error, pool_name);
 	volume = pool_find_volume(pool, volume_name);
-	if (!volume) {
-		/* It may have been made since the pool was read last. */
+	if (!volume || !volume->is_planned) {
+		/* It may have been made since the pool was read last, or since the last plan. */
 		if (pool_plan(pool, now))
 			return unavailable(ret_error, pool);
 		volume = pool_find_volume(pool, volume_name);

@@ -141,12 +141,21 @@ static void test_looks_are_few(void **state)
 static void test_volumes(void **state)
 {
 	struct world *w = world_new("");
+	struct tierd_extents extents;
+	struct tierd_error error;
+	struct clock_time now;
 
 	world_run_for(w, 60);
 	tier_sim_add_volume(w->sim, 40, "name=v");
 	tier_sim_add_volume(w->sim, 10, "");
 	look(w);
+	now = world_now(w);
 	assert_int_equal(w->events[LOG_VOLUME_FOUND_EVENT], 2);
+	/* Of one that is known, but was in no plan yet, extents are told all the same. */
+	fill(w, 3, 1);
+	assert_int_equal(tierd_extents(w->tierd, "sim/v", &now, &extents, &error), 0);
+	assert_int_equal(extents.nr_extents, 40);
+	assert_true(extents.heat[3] > 0);
 	assert_string_equal(w->last_text[LOG_VOLUME_FOUND_EVENT],
 			    "volume 00000000-0000-4000-8000-e00000000002 found, 10MiB");
 	tier_sim_remove_volume(w->sim, 0);
