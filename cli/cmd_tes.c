@@ -32,7 +32,7 @@ static const struct report_kind kind = {
 /* Extents looked at together; tierd's limit is above it. */
 #define EXTENTS_AT_ONCE	16384
 
-/* So many are kept in memory without a word: 250 MB. */
+/* So many are kept in memory without a word: 200 MB. */
 #define MANY_ROWS	250000
 
 struct source {
@@ -145,7 +145,7 @@ static enum cli_exit report_run(struct source *source, struct stretch *stretch,
 		if (!has_slot && !source->all)
 			continue;
 		if (++source->nr_rows == MANY_ROWS && !source->unbuffered)
-			cli_warn(source->cli, "so many extents need much memory, 1 GB for a million; "
+			cli_warn(source->cli, "so many extents need much memory, 0.8 GB for a million; "
 				 "--unbuffered shows them as they come");
 		code = report_row(source->report, &row);
 	}

@@ -60,7 +60,7 @@
  *	of the volume, when all were): call again from there.
  *	An entry: t extent, d heat, s reason (why the last plan moves it, or why it
  *	stays though one might expect a move). A volume that was made since the
- *	last plan gets one now. Errors: NoSuchPool NoSuchVolume Unavailable.
+ *	last plan, or had no extents then, gets one now. Errors: NoSuchPool NoSuchVolume Unavailable.
  *
  * Reload() -> ()								[root]
  *	Reads tierd.conf again, as SIGHUP does. If it is in error the old one stays

@@ -67,7 +67,8 @@ struct pool_volume {
 	float *rank;				/* of the last plan */
 	double heat_sum;			/* of rank */
 	uint64_t nr_slots;			/* extents that have one */
-	bool is_planned;			/* rank and reason are there */
+	bool is_planned;			/* rank and reason are there ... */
+	bool was_empty;				/* ... but when they were made it had no extents */
 };
 
 /* A relocation that someone asked for. */
@@ -103,6 +104,7 @@ struct pool {
 	/* When the next of each is due, CLOCK_BOOTTIME. */
 	int64_t collect_ns;
 	int64_t plan_ns;
+	int64_t planned_ns;			/* when one was made last */
 	int64_t save_ns;
 	int64_t fault_until_ns;
 	int64_t read_ns;			/* when it was read last */

@@ -82,6 +82,7 @@ static void prepare_volume(struct pool *pool, struct pool_volume *volume, int64_
 
 	tier_heat_rank(&volume->heat, &pool->settings->heat, now_ns, volume->rank);
 	volume->is_planned = true;
+	volume->was_empty = !volume->nr_slots;
 	volume->heat_sum = 0;
 	for (uint64_t i = 0; i < nr_extents; i++)
 		volume->heat_sum += volume->rank[i] > 0 ? volume->rank[i] : 0;
@@ -152,6 +153,7 @@ static int make_plan(struct pool *pool, const struct clock_time *now)
 	else if (pool->is_running && !pool->is_stopping)
 		execute_plan(pool->execute, &pool->plan, &limits);
 	pool->plan_ns = now->boot_ns + pool->settings->plan_ns;
+	pool->planned_ns = now->boot_ns;
 	pool->changes++;
 	return may_move ? set_limits(pool, limits.max_moves) : 0;
 }

@@ -421,6 +421,17 @@ const char *tierd_volume_name(const struct tierd *tierd, const char *name, uint3
 	return NULL;
 }
 
+/*
+ * It may have been made since the pool was read last, or since the last plan; or
+ * written to for the first time: then a plan of a second ago knows nothing of it.
+ */
+static bool needs_plan(const struct pool *pool, const struct pool_volume *volume,
+		       const struct clock_time *now)
+{
+	return !volume || !volume->is_planned ||
+	       (volume->was_empty && now->boot_ns - pool->planned_ns >= CLOCK_NS_PER_S);
+}
+
 int tierd_extents(struct tierd *tierd, const char *name, const struct clock_time *now,
 		  struct tierd_extents *ret_extents, struct tierd_error *ret_error)
 {
@@ -435,8 +446,7 @@ int tierd_extents(struct tierd *tierd, const char *name, const struct clock_time
 	if (!pool)
 		return no_such_pool(ret_error, pool_name);
 	volume = pool_find_volume(pool, volume_name);
-	if (!volume || !volume->is_planned) {
-		/* It may have been made since the pool was read last, or since the last plan. */
+	if (needs_plan(pool, volume, now)) {
 		if (pool_plan(pool, now))
 			return unavailable(ret_error, pool);
 		volume = pool_find_volume(pool, volume_name);

@@ -141,9 +141,11 @@ static void test_looks_are_few(void **state)
 static void test_volumes(void **state)
 {
 	struct world *w = world_new("");
+	const struct tier_sim_io io = { .writes = 1, .sectors = 8 };
 	struct tierd_extents extents;
 	struct tierd_error error;
 	struct clock_time now;
+	char name[64];
 
 	world_run_for(w, 60);
 	tier_sim_add_volume(w->sim, 40, "name=v");
@@ -156,6 +158,15 @@ static void test_volumes(void **state)
 	assert_int_equal(tierd_extents(w->tierd, "sim/v", &now, &extents, &error), 0);
 	assert_int_equal(extents.nr_extents, 40);
 	assert_true(extents.heat[3] > 0);
+	/* ... or that was written to for the first time since then. */
+	snprintf(name, sizeof(name), "sim/00000000-0000-4000-8000-e00000000002");
+	assert_int_equal(tierd_extents(w->tierd, name, &now, &extents, &error), 0);
+	assert_true(extents.heat[5] == 0);
+	assert_int_equal(tier_sim_io(w->sim, 1, 5, &io), 0);
+	world_run_for(w, 2);
+	now = world_now(w);
+	assert_int_equal(tierd_extents(w->tierd, name, &now, &extents, &error), 0);
+	assert_true(extents.heat[5] > 0);
 	assert_string_equal(w->last_text[LOG_VOLUME_FOUND_EVENT],
 			    "volume 00000000-0000-4000-8000-e00000000002 found, 10MiB");
 	tier_sim_remove_volume(w->sim, 0);
