@@ -307,7 +307,7 @@ check-model:
 	$(Q)tests/model/model.sh
 # From nothing: installs what is missing first, so it depends on nothing that needs a compiler.
 demo:
-	$(Q)tests/setup.sh
+	$(Q)tests/setup.sh --demo
 	$(Q)$(MAKE) --no-print-directory user guest-programs module-6.1
 	$(Q)tests/demo/demo.sh
 BENCH ?= hotpath

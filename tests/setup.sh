@@ -1,13 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# setup.sh [PACKAGE...]: install with apt what building, checking and testing need (and these, which one slow
-# proof needs), on Debian 12 or 13, as root or through sudo. Says what it does; does nothing when all is there.
-# The guests' kernels, headers and image are fetched into the cache (build/cache or TIER_CACHE), never installed.
+# setup.sh [--demo] [PACKAGE...]: install with apt what building, checking and testing need (and these, which one
+# slow proof needs), on Debian 12 or 13, as root or through sudo. Says what it does; does nothing when all is there.
+# The guests' kernels, headers and image are fetched into the cache (build/cache or TIER_CACHE), never installed;
+# with --demo only those of the demonstration.
 # Interrupted, it ends with 130; the next run goes on from there.
 set -eu
 cd "$(dirname "$0")/.."
 
+what=all kernels=(6.1 6.12)
+if [ "${1-}" = --demo ]; then
+	what=demo kernels=(6.1)
+	shift
+fi
 build=(build-essential clang pkg-config git libdevmapper-dev libblkid-dev uuid-dev libsystemd-dev libudev-dev
 	libconfig-dev libcmocka-dev dbus-daemon gcc-12 libelf-dev kmod xz-utils)
 lint=(shellcheck cppcheck sparse clang-format perl man-db systemd)
@@ -60,12 +66,12 @@ else
 fi
 
 if [ "$(id -u)" -eq 0 ]; then
-	cache=$(tests/vm/fetch all)
+	cache=$(tests/vm/fetch $what)
 	echo "setup: kernels, headers and guest image are in $cache"
 else
-	tests/vm/fetch checkpatch >/dev/null
-	for kernel in 6.1 6.12; do
-		tests/vm/fetch kernel $kernel >/dev/null
+	[ $what = demo ] || tests/vm/fetch checkpatch >/dev/null
+	for kernel in "${kernels[@]}"; do
+		tests/vm/fetch kernel "$kernel" >/dev/null
 	done
 	echo "setup: kernels and headers are fetched; the first VM test, which needs root, builds the guest image"
 fi

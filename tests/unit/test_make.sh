@@ -27,7 +27,7 @@ dry() { make -C "$tree" --no-print-directory -n PKG_CONFIG=true O=o "$1" 2>&1; }
 # scripts: of the commands on stdin those that are a script of tests/; of suites.sh also what it is told to do
 scripts() {
 	sed -e 's/; */\n/g' | sed -E -e 's/^[[:space:]]*((if|then) )?//' -e 's/^([A-Z_]+=("[^"]*"|[^ ]*) )*//' |
-		grep '^tests/' | sed -E 's,^tests/(suites\.sh [a-z]+|[^ ]+).*,\1,' | xargs
+		grep '^tests/' | sed -E 's,^tests/(suites\.sh [a-z]+|setup\.sh --demo|[^ ]+).*,\1,' | xargs
 }
 
 # What every target is for.
@@ -40,7 +40,7 @@ declare -A scripts_of=(
 	[check-crash]="crash/run" [check-kill]="vm/h_restart.sh" [check-mutations]="mutations/run" [check-model]="setup.sh model/model.sh"
 	[check-debug]="setup.sh suites.sh vm suites.sh vm suites.sh verdict"
 	[check-matrix]="suites.sh vm suites.sh verdict"
-	[demo]="setup.sh demo/demo.sh" [bench]="bench/hotpath.sh"
+	[demo]="setup.sh --demo demo/demo.sh" [bench]="bench/hotpath.sh"
 )
 # And a command of those that run no script.
 declare -A command_of=(
