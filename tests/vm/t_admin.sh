@@ -91,7 +91,7 @@ check "with it the volume group, by itself" wait_for 30 is_back
 lists() { pvs --noheadings -o pv_name "$@" | grep -q 'pool0'; }
 check "LVM lists it" lists
 check_fails "... not with the filter of the page" lists --config "$(sed -n 's/^devices { \(global_filter.*\) }$/devices { \1 }/p' \
-	/src/man/dm-tier-admin.7 | tr -d '\\')"
+	/src/man/dm-tier-admin.7 | sed 's/[\]//g')"
 check "away" vgremove -q -y upper
 check "the physical volume, too" pvremove -q /dev/tier/pool0/pv
 check "and the volume" tvremove -q -y pool0/pv
@@ -112,6 +112,10 @@ check_fails "... until the pool is deactivated" grep -q no_space_timeout <(dmset
 # A new module ---------------------------------------------------------------------------------------------------
 check_fails "a module in use is not replaced" modprobe -r dm-tier
 check "the pool is away" tpchange -q -an pool0
+for device in "$meta" "$t0"; do
+	check_fails "blkid knows nothing of $device" blkid -p "$device"
+	check_equal "... nor does wipefs" "" "$(wipefs "$device")"
+done
 check "the module can be" modprobe -r dm-tier
 check "the next one" modprobe dm-tier
 check "the pool comes" tpchange -q -ay pool0

@@ -266,6 +266,7 @@ ended activation "the pool comes up"
 check "away" pool_down
 
 check "the log, and it does not heal" now m0 "0 4096 linear $(disk meta) 0" "4096 $((meta_sectors - 4096)) error"
+# shellcheck disable=SC2154 # pool.sh sets it
 check_fails "the pool is refused" timeout 60 dmsetup create tp --table "$pool_line"
 check "with its reason" logged "Reading the log failed"
 check "nothing of it is left" bash -c '! dmsetup info tp'
