@@ -90,7 +90,7 @@ guest_progs := $(patsubst %.c,$(O)/guest/%,$(notdir $(wildcard tests/vm/*.c test
 unit_scripts := $(wildcard tests/unit/test_*.sh tests/sim/test_*.sh)
 
 programs := $(if $(wildcard daemon/main.c),$(O)/tierd) $(if $(wildcard cli/main.c),$(O)/tierctl)
-APPLETS := tpcreate tpextend tpchange tpremove tps tpcheck tpdump tprestore tprepair \
+APPLETS := tpcreate tpextend tpreduce tpchange tpremove tps tpcheck tpdump tprestore tprepair \
 	tvcreate tvextend tvremove tvrename tvchange tvs tes
 applet_links := $(if $(wildcard cli/main.c),$(addprefix $(O)/,$(APPLETS)))
 

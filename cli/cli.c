@@ -321,9 +321,11 @@ bool cli_confirm(const struct cli *cli, const char *format, ...)
 	return is_yes;
 }
 
+/* Its lock goes with the process, or by cli_unlock(). */
+static int lock_fd = -1;
+
 int cli_lock(const struct cli *cli)
 {
-	/* Never closed: the kernel drops the lock with the process. */
 	int fd = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd < 0)
@@ -336,6 +338,13 @@ int cli_lock(const struct cli *cli)
 			if (errno != EINTR)
 				return -errno;
 	}
+	lock_fd = fd;
 	hold_signals(SIG_BLOCK);
 	return 0;
+}
+
+void cli_unlock(void)
+{
+	tier_cleanup_close(&lock_fd);
+	lock_fd = -1;
 }

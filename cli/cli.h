@@ -108,6 +108,8 @@ bool cli_confirm(const struct cli *cli, const char *format, ...);
  * a question. 0 or -errno.
  */
 int cli_lock(const struct cli *cli);
+/* Lets others in while something takes long. Signals stay held. */
+void cli_unlock(void);
 
 /* Sizes (units.c) -----------------------------------------------------------*/
 
@@ -134,7 +136,8 @@ const char *cli_estimate(uint64_t seconds, char *ret_text);
 
 /* The commands (cmd_*.c) ------------------------------------------------------*/
 
-extern const struct cli_command cmd_tpcreate, cmd_tpextend, cmd_tpchange, cmd_tpremove, cmd_tps;
+extern const struct cli_command cmd_tpcreate, cmd_tpextend, cmd_tpreduce, cmd_tpchange, cmd_tpremove;
+extern const struct cli_command cmd_tps;
 extern const struct cli_command cmd_tpcheck, cmd_tpdump, cmd_tprestore, cmd_tprepair;
 extern const struct cli_command cmd_tvcreate, cmd_tvextend, cmd_tvchange, cmd_tvremove;
 extern const struct cli_command cmd_tvrename, cmd_tvs, cmd_tes;

@@ -15,6 +15,7 @@
 
 #include "activate.h"
 #include "disks.h"
+#include "members.h"
 #include "message.h"
 #include "offline.h"
 #include "util.h"
@@ -64,36 +65,6 @@ static enum cli_exit take_options(struct cli *cli, struct request *request)
 		return cli->exit;
 	request->name = cli->words[0];
 	return CLI_OK;
-}
-
-static enum cli_exit read_table(struct cli *cli, const struct cli_pool *pool,
-				struct tier_pool_table *ret_table)
-{
-	_cleanup_free_ char *params = NULL;
-	int r = tier_dm_table(TIER_DM_POOL, pool->device.name, &params);
-
-	if (!r)
-		r = tier_table_parse_pool(params, ret_table);
-	if (r)
-		return cli_failed(cli, NULL, "pool %s: cannot read its table: %s", pool->info.name,
-				  cli_reason(r));
-	return CLI_OK;
-}
-
-/* After the pool's table, so that their limits follow. */
-static enum cli_exit reload_volumes(struct cli *cli, const struct cli_system *system,
-				    const struct cli_pool *pool)
-{
-	enum cli_exit code = CLI_OK;
-
-	for (size_t i = 0; !code && i < system->nr_devices; i++) {
-		const struct tier_dm_device *device = &system->devices[i];
-
-		if (device->kind == TIER_DM_VOLUME && device->pool_major == pool->device.major &&
-		    device->pool_minor == pool->device.minor)
-			code = cli_reload_volume(cli, pool, device, device->sectors);
-	}
-	return code;
 }
 
 /* What has come into use is so after a crash, too. */
@@ -173,10 +144,10 @@ static enum cli_exit grow(struct cli *cli, const struct cli_system *system,
 		return CLI_OK;
 	code = commit(cli, pool);
 	if (!code)
-		code = read_table(cli, pool, &table);
+		code = cli_read_table(cli, pool, &table);
 	if (!code)
 		code = cli_reload_pool(cli, pool, &table);
-	return code ? code : reload_volumes(cli, system, pool);
+	return code ? code : cli_reload_volumes(cli, system, pool);
 }
 
 /* Adding ---------------------------------------------------------------------*/
@@ -240,15 +211,6 @@ static enum cli_exit check(struct cli *cli, const struct cli_pool *pool, struct 
 	return code;
 }
 
-static enum cli_exit forget(struct cli *cli, const struct cli_pool *pool, uint32_t idx)
-{
-	char message[TIER_MESSAGE_SIZE];
-
-	return cli_tell(cli, pool,
-			tier_message_forget_device(idx, false, message, sizeof(message)), message,
-			NULL, "pool %s: device %u stays recorded", pool->info.name, idx);
-}
-
 static enum cli_exit forget_unfinished(struct cli *cli, const struct cli_pool *pool)
 {
 	enum cli_exit code = CLI_OK;
@@ -258,7 +220,7 @@ static enum cli_exit forget_unfinished(struct cli *cli, const struct cli_pool *p
 
 		if (device->state != TIER_DEVICE_NEW)
 			continue;
-		code = forget(cli, pool, device->idx);
+		code = cli_forget_device(cli, pool, device->idx, false);
 		if (!code)
 			cli_say(cli, "Forgot device %u (tier %u, UUID %s): it was never taken into use.",
 				device->idx, device->tier, device->uuid);
@@ -308,7 +270,7 @@ static enum cli_exit add_device(struct cli *cli, const struct cli_pool *pool,
 				  disk->path, cli_reason(-EPROTO));
 	code = label(cli, pool, disk, &device, (uint32_t)idx);
 	if (code) {
-		forget(cli, pool, (uint32_t)idx);
+		cli_forget_device(cli, pool, (uint32_t)idx, false);
 		return code;
 	}
 	table->devices[table->nr_devices++] =
@@ -326,27 +288,13 @@ static void take_back(struct cli *cli, const struct cli_pool *pool, struct reque
 		char cause[TIER_CAUSE_SIZE] = "";
 		struct tier_format_device device;
 
-		if (forget(cli, pool, request->idx[i]) ||
+		if (cli_forget_device(cli, pool, request->idx[i], false) ||
 		    cli_open_disk(cli, disk, request->data, i))
 			continue;
 		cli_format_device(disk, &device);
 		if (tier_format_wipe(&device, cause))
 			cli_warn(cli, "%s keeps its label: %s", disk->path, cause);
 	}
-}
-
-/* Policies that name tiers have to name a new one, too. */
-static enum cli_exit renew_placements(struct cli *cli, const char *pool_uuid)
-{
-	_cleanup_(cli_system_clear) struct cli_system system = { 0 };
-	struct cli_pool *pool = NULL;
-	enum cli_exit code = cli_system_read(cli, &system);
-
-	if (!code)
-		code = cli_need_pool(cli, &system, pool_uuid, &pool);
-	for (size_t i = 0; !code && i < pool->info.nr_volumes; i++)
-		code = cli_renew_placement(cli, pool, &pool->info.volumes[i]);
-	return code;
 }
 
 static enum cli_exit add(struct cli *cli, const struct cli_system *system,
@@ -364,7 +312,7 @@ static enum cli_exit add(struct cli *cli, const struct cli_system *system,
 	}
 	code = forget_unfinished(cli, pool);
 	if (!code)
-		code = read_table(cli, pool, &table);
+		code = cli_read_table(cli, pool, &table);
 	while (!code && nr_added < request->nr_data) {
 		code = add_device(cli, pool, &request->data[nr_added], &table,
 				  &request->idx[nr_added]);
@@ -382,9 +330,9 @@ static enum cli_exit add(struct cli *cli, const struct cli_system *system,
 	}
 	use_code = commit(cli, pool);
 	if (!use_code)
-		use_code = reload_volumes(cli, system, pool);
+		use_code = cli_reload_volumes(cli, system, pool);
 	if (!use_code)
-		use_code = renew_placements(cli, pool->info.uuid);
+		use_code = cli_renew_placements(cli, pool->info.uuid);
 	for (size_t i = 0; !use_code && i < nr_added; i++)
 		cli_say(cli, "%s is in tier %u of pool %s now.", request->data[i].path,
 			request->data[i].tier, pool->info.name);

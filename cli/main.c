@@ -11,7 +11,7 @@
 #include "util.h"
 
 static const struct cli_command *const commands[] = {
-	&cmd_tpcreate, &cmd_tpextend, &cmd_tpchange, &cmd_tpremove, &cmd_tps,
+	&cmd_tpcreate, &cmd_tpextend, &cmd_tpreduce, &cmd_tpchange, &cmd_tpremove, &cmd_tps,
 	&cmd_tpcheck, &cmd_tpdump, &cmd_tprestore, &cmd_tprepair,
 	&cmd_tvcreate, &cmd_tvextend, &cmd_tvchange, &cmd_tvremove, &cmd_tvrename, &cmd_tvs,
 	&cmd_tes,

@@ -29,7 +29,7 @@ bad() { refused 3 "$@"; }
 
 version=$(sed -n 's/^VERSION := //p' Makefile)
 
-applets="tpcreate tpextend tpchange tpremove tps tpcheck tpdump tprestore tprepair tvcreate tvextend tvchange tvremove tvrename tvs tes"
+applets="tpcreate tpextend tpreduce tpchange tpremove tps tpcheck tpdump tprestore tprepair tvcreate tvextend tvchange tvremove tvrename tvs tes"
 verbs="relocate plan status pause resume abort reload heatmap"
 
 # Every command, both ways it is called ---------------------------------------------------------

@@ -15,7 +15,7 @@ common=$(tpcreate -h | help_options | grep -xE -- '-[hqtvy]|--(help|quiet|test|v
 for page in "$man"/*.[578]; do
 	check "markup of ${page##*/}" test -z "$(groff -man -ww -z -Tascii "$page" 2>&1)"
 done
-for applet in tpcreate tpextend tpchange tpremove tps tpcheck tpdump tprestore tprepair tvcreate tvextend tvchange tvremove tvrename tvs tes; do
+for applet in tpcreate tpextend tpreduce tpchange tpremove tps tpcheck tpdump tprestore tprepair tvcreate tvextend tvchange tvremove tvrename tvs tes; do
 	page=$man/$applet.8
 	if ! [ -e "$page" ]; then
 		fail "$applet.8 is there"

@@ -35,9 +35,9 @@ for file, command in sorted(found):
 PY
 }
 
-applets="tpcreate tpextend tpchange tpremove tps tpcheck tpdump tprestore tprepair tvcreate tvextend tvremove tvrename tvchange tvs tes"
+applets="tpcreate tpextend tpreduce tpchange tpremove tps tpcheck tpdump tprestore tprepair tvcreate tvextend tvremove tvrename tvchange tvs tes"
 # Of others, which are not built here; and what is quoted for other reasons.
-others="systemctl journalctl systemd-machine-id-setup dmsetup modprobe lsblk vgchange lvchange wipefs blockdev dd fstrim dmesg"
+others="systemctl journalctl systemd-machine-id-setup dmsetup modprobe lsblk vgchange lvchange wipefs blkdiscard blockdev dd fstrim dmesg"
 no_commands="|No space left on device|volumes|"
 
 # has_option HELP WORD: -a, -ay (a letter and its value), --long, --long=value
