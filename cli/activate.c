@@ -253,6 +253,16 @@ enum cli_exit cli_finish_volume(struct cli *cli, const struct cli_pool *pool,
 	return code;
 }
 
+enum cli_exit cli_batch_end(struct cli *cli, enum cli_exit code)
+{
+	int r = tier_dm_batch_end();
+
+	if (r && !code)
+		return cli_failed(cli, "`udevadm settle`, then look at /dev/mapper.",
+				  "udev cannot be waited for: %s", cli_reason(r));
+	return code;
+}
+
 #define IN_USE_NEXT	"Unmount it and end what uses it; `lsblk` and `dmsetup info` show what that is."
 
 enum cli_exit cli_need_unused(struct cli *cli, const struct tier_dm_device *device,
@@ -334,14 +344,17 @@ enum cli_exit cli_deactivate_pool(struct cli *cli, const struct cli_system *syst
 		if (code)
 			return code;
 	}
-	for (size_t i = 0; i < system->nr_devices; i++) {
+	code = CLI_OK;
+	tier_dm_batch_begin();
+	for (size_t i = 0; !code && i < system->nr_devices; i++) {
 		if (!belongs(pool, &system->devices[i]))
 			continue;
 		name_device(pool, &system->devices[i], what, sizeof(what));
 		code = cli_deactivate_volume(cli, &system->devices[i], what);
-		if (code)
-			return code;
 	}
+	code = cli_batch_end(cli, code);
+	if (code)
+		return code;
 	snprintf(what, sizeof(what), "pool %s", pool->info.name);
 	cli_detail(cli, "Removing /dev/mapper/%s.", pool->device.name);
 	return remove_device(cli, pool->device.name, what);

@@ -49,6 +49,9 @@ enum cli_exit cli_need_unused(struct cli *cli, const struct tier_dm_device *devi
 enum cli_exit cli_deactivate_volume(struct cli *cli, const struct tier_dm_device *device,
 				    const char *what);
 
+/* tier_dm_batch_end() for what ended with `code`: that, or why udev could not be waited for. */
+enum cli_exit cli_batch_end(struct cli *cli, enum cli_exit code);
+
 /* All active volumes of the pool, then the pool; none if one of them is in use. */
 enum cli_exit cli_deactivate_pool(struct cli *cli, const struct cli_system *system,
 				  const struct cli_pool *pool);

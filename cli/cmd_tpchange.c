@@ -78,6 +78,7 @@ static enum cli_exit activate_volumes(struct cli *cli, const struct cli_system *
 	enum cli_exit code = CLI_OK;
 	size_t nr_activated = 0;
 
+	tier_dm_batch_begin();
 	for (size_t i = 0; i < pool->info.nr_volumes; i++) {
 		const struct tier_volume_info *volume = &pool->info.volumes[i];
 		const struct tier_dm_device *device = cli_volume_device(system, pool, volume->id);
@@ -92,6 +93,7 @@ static enum cli_exit activate_volumes(struct cli *cli, const struct cli_system *
 		else
 			nr_activated += !device;
 	}
+	code = cli_batch_end(cli, code);
 	cli_say(cli, "Pool %s is active; %zu of its %zu volume%s activated.", pool->info.name,
 		nr_activated, pool->info.nr_volumes,
 		pool->info.nr_volumes == 1 ? " was" : "s were");

@@ -91,7 +91,24 @@ static int task_run(struct dm_task *task)
 	return error ? -error : no_errno(-EIO);
 }
 
-/* Run a task that makes udev act, and wait until it has. */
+/* Tasks of a batch share a cookie, which is 0 until there is one. */
+static bool is_batch;
+static uint32_t batch_cookie;
+
+void tier_dm_batch_begin(void)
+{
+	is_batch = true;
+	batch_cookie = 0;
+}
+
+int tier_dm_batch_end(void)
+{
+	is_batch = false;
+	/* Without udev this is where libdevmapper makes and removes the nodes. */
+	return dm_udev_wait(batch_cookie) ? 0 : -EIO;
+}
+
+/* Run a task that makes udev act, and wait until it has; in a batch, at its end. */
 static int task_run_udev(struct dm_task *task, bool is_private)
 {
 	uint16_t flags = !is_private ? 0 : DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG |
@@ -100,9 +117,11 @@ static int task_run_udev(struct dm_task *task, bool is_private)
 	uint32_t cookie = 0;
 	int r;
 
-	if (!dm_task_set_cookie(task, &cookie, flags))
+	if (!dm_task_set_cookie(task, is_batch ? &batch_cookie : &cookie, flags))
 		return -EIO;
 	r = task_run(task);
+	if (is_batch)
+		return r;
 	/* Also after a failure: it is what removes the cookie's semaphore. */
 	if (!dm_udev_wait(cookie) && !r)
 		r = -EIO;

@@ -103,6 +103,14 @@ int tier_dm_reload(const struct tier_dm_table_line *line, char *ret_cause);
 int tier_dm_suspend(const char *name, bool noflush);
 int tier_dm_resume(const char *name);
 
+/*
+ * Between the two calls that make, rename or remove devices do not wait for udev: the
+ * end does, once for all of them. Until then their nodes may be missing, or still
+ * there. -EIO: udev could not be waited for. For one after the other, not to be nested.
+ */
+void tier_dm_batch_begin(void);
+int tier_dm_batch_end(void);
+
 /* -EBUSY: it is open. A device that udev has just opened is tried again for a while. */
 int tier_dm_remove(const char *name);
 int tier_dm_rename(const char *name, const char *new_name);

@@ -56,6 +56,8 @@ for target in "${!scripts_of[@]}"; do
 		check "make $target does its work" grep -qE -e "${command_of[$target]}" <<<"$said"
 	fi
 done
+# What was built under one spelling would not be built anew under another.
+check "O=o and O=<absolute> are the same to make" cmp <(dry user) <(make -C "$tree" --no-print-directory -n PKG_CONFIG=true O="$tree/o" user 2>&1)
 check "under -n no script ran" test ! -e "$ran"
 check_equal "under -n nothing was written" "" "$(diff <(echo "$untouched") <(state))"
 

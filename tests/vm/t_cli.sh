@@ -206,6 +206,14 @@ exits 5 "is active read-only" tvcreate -V 16m -n x pool0
 check_fails "... refuses writes" dd if=/dev/zero of=/dev/mapper/pool0-auto bs=4k count=1 oflag=direct conv=nocreat
 check "deactivate that" tpchange -an pool0
 
+# udev is waited for once for all volumes
+check "five volumes come" strace -o /run/trace -e trace=semget tpchange -q -ay pool0
+check_equal "... and all links are there when it returns" 5 "$(find /dev/tier/pool0/ -type l | wc -l)"
+check_equal "... with one wait for them and one for the pool" 2 "$(grep -c 'IPC_CREAT.*) = [0-9]' /run/trace)"
+check "they go" strace -o /run/trace -e trace=semget tpchange -q -an pool0
+check_equal "... with their nodes" "" "$(find /dev/mapper /dev/tier -maxdepth 1 -name 'pool0*')"
+check_equal "... and two waits" 2 "$(grep -c 'IPC_CREAT.*) = [0-9]' /run/trace)"
+
 # Another host: its disks are here, and it may be using them
 ours=$(cat /etc/machine-id) other=0000000000000000000000000000000a
 check_equal "the pool has its host" "inactive $ours" "$(column tps -o pool_state,pool_system_id pool0 | xargs)"

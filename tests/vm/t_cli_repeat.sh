@@ -143,7 +143,7 @@ check_equal "... and nothing was written" "$before" "$(md5sum </dev/mapper/p-v)"
 tvcreate -q -V 16m -n a p
 eval "$hold"
 exits 5 "volume p/v is in use" tvchange -an --policy highest p/a p/v
-check_equal "... and nothing was done to the others" "active auto" "$(column tvs -o vol_state,vol_policy p/a)"
+check_equal "... and nothing was done to the others" "active default" "$(column tvs -o vol_state,vol_policy p/a)"
 exec 9<&-
 dd if="$meta" of="$(disk k4)" bs=1M conv=fsync status=none
 exits 5 "are copies of each other" tpremove -y p
