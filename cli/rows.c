@@ -84,7 +84,7 @@ static void describe_health(const struct cli_pool *pool, struct pool_row *row)
 		text = pool->info.needs_check ? "the metadata is damaged" : "";
 		break;
 	case TIER_POOL_OUT_OF_SPACE:
-		text = "writes wait for space";
+		text = "no space for first writes";
 		break;
 	case TIER_POOL_META_RO:
 		text = "the metadata cannot be written";

@@ -197,6 +197,9 @@ struct dm_tier_device {
 
 /* Volumes --------------------------------------------------------------------*/
 
+/* What first writes of a volume found last; in mode rw it is told as out_of_space. */
+enum dm_tier_space_state { SPACE_ENOUGH, SPACE_WAITING, SPACE_FAILING, SPACE_STATES };
+
 struct dm_tier_volume {
 	/* read by every I/O */
 	struct dm_tier_pool *pool;
@@ -224,6 +227,7 @@ struct dm_tier_volume {
 	u32 on_tier[DM_TIER_MAX_TIERS];	/* [L] */
 	u64 changed_seq;		/* [L] the latest commit with changes of it */
 	u64 dropped_seq;		/* [L] the latest commit that lost a flush of it */
+	enum dm_tier_space_state space_state; /* [L] */
 	struct dm_tier_change *change;	/* [L] */
 
 	spinlock_t flush_lock;		/* guards flushing[] against dirty, and: */
@@ -315,9 +319,6 @@ struct dm_tier_finished {
 
 enum dm_tier_mode { MODE_RW, MODE_META_RO, MODE_FAIL };
 
-/* What first writes found last; in mode rw it is told as out_of_space. */
-enum dm_tier_space_state { SPACE_ENOUGH, SPACE_WAITING, SPACE_FAILING };
-
 #define OPS_BUCKETS		256
 
 struct dm_tier_pool {
@@ -369,7 +370,9 @@ struct dm_tier_pool {
 	struct dm_tier_space space[DM_TIER_MAX_DEVICES]; /* [L] scratch of a choice */
 	struct delayed_work space_work;
 	unsigned long space_due;	/* [L] jiffies, when it is pending */
-	enum dm_tier_space_state space_state; /* [L] */
+	u32 space_volumes[SPACE_STATES];	/* [L] volumes in each state but the first */
+	enum dm_tier_space_state space_state;	/* [L] the worst of all volumes */
+	enum dm_tier_space_state space_told;	/* event_work: in the log */
 	u32 nr_ops;			/* [L] */
 	bool closing;			/* [L] being unbound: no new operations */
 	wait_queue_head_t ops_wait;	/* an operation ended */

@@ -215,7 +215,7 @@ static void flush_ended(struct dm_tier_device *dev, int error)
 		queue_work(dev->pool->dev_wq, &dev->flush_work);
 	/* Its slots can be had again. */
 	if (well)
-		mod_delayed_work(dev->pool->io_wq, &dev->pool->space_work, 0);
+		mod_delayed_work(dev->pool->end_wq, &dev->pool->space_work, 0);
 }
 
 static void flush_endio(struct bio *bio)

@@ -37,6 +37,8 @@ void dm_tier_io_requeue(struct dm_tier_pool *pool, struct list_head *parked);
 void dm_tier_io_committed(struct dm_tier_pool *pool, u64 durable_seq);
 void dm_tier_io_kick_all(struct dm_tier_pool *pool);	/* mode, suspend */
 void dm_tier_io_kick_space(struct dm_tier_pool *pool);	/* a slot became free */
+/* pool->lock held */
+void __dm_tier_io_set_space(struct dm_tier_volume *v, enum dm_tier_space_state state);
 /* Each second: who was woken for a credit may not have taken it. */
 void dm_tier_io_kick_credits(struct dm_tier_pool *pool);
 

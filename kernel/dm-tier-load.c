@@ -8,8 +8,8 @@
  * superblock in use and the last whole commit are written again byte by byte,
  * and a commit with a higher incarnation follows, before anything else.
  */
-#include <linux/delay.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/vmalloc.h>
 #include "dm-tier-device.h"
 #include "dm-tier-meta.h"
@@ -27,27 +27,39 @@ struct load {
 	struct dm_tier_log_end end;
 	u64 incarnation;		/* of this activation */
 	u64 next_ckpt_id;
+	unsigned long give_up_at;	/* see read_blocks() */
 	const char *error;
 };
 
+/* Reads ----------------------------------------------------------------------*/
+
+#define READ_PATIENCE	(4 * HZ)
+#define READ_PAUSE	HZ
+
 /*
  * A read error is no mismatch, and often not the last word (a path that fails
- * over, a leg that is repaired): it is tried again, but not for ever.
+ * over, a leg that is repaired): it is tried again.  But not for ever, all reads
+ * of one table or load together: others wait for us.
  */
-#define READ_TRIES	4
-#define READ_PAUSE_MS	1000
-
-static int read_blocks(struct block_device *bdev, u64 block, void *buffer, u32 count)
+static int read_blocks(struct block_device *bdev, u64 block, void *buffer, u32 count,
+		       unsigned long *give_up_at)
 {
-	int tries, r;
+	if ((block + count) * DM_TIER_BLOCK_SECTORS > bdev_nr_sectors(bdev))
+		return -ENXIO;
+	for (;;) {
+		int r = dm_tier_meta_rw(bdev, REQ_OP_READ, block, buffer, count);
 
-	for (tries = 1;; tries++) {
-		r = dm_tier_meta_rw(bdev, REQ_OP_READ, block, buffer, count);
-		if (!r || tries == READ_TRIES)
+		if (!r || r == -ENODEV)
 			return r;
-		DMWARN("%pg: reading %u blocks from %llu on: error %d; trying again",
-		       bdev, count, block, r);
-		msleep(READ_PAUSE_MS);
+		if (!*give_up_at)
+			*give_up_at = (jiffies + READ_PATIENCE) ?: 1;
+		if (time_after(jiffies + READ_PAUSE, *give_up_at))
+			return r;
+		DMWARN_LIMIT("%pg: reading %u blocks from %llu on: error %d; trying again",
+			     bdev, count, block, r);
+		schedule_timeout_killable(READ_PAUSE);
+		if (fatal_signal_pending(current))
+			return -EINTR;
 	}
 }
 
@@ -59,7 +71,7 @@ static u64 place_block(u32 place)
 }
 
 int dm_tier_read_super(struct block_device *bdev, struct dm_tier_super *ret_super,
-		       u32 *ret_place, void *ret_block)
+		       u32 *ret_place, void *ret_block, unsigned long *give_up_at)
 {
 	struct dm_tier_super *super = kmalloc(sizeof(*super), GFP_KERNEL);
 	void *block = (void *)__get_free_page(GFP_KERNEL);
@@ -70,9 +82,9 @@ int dm_tier_read_super(struct block_device *bdev, struct dm_tier_super *ret_supe
 		goto out;
 	for (place = 0; place < 2; place++) {
 		/* Unread, it may be the newer one: the other is not enough. */
-		r = read_blocks(bdev, place_block(place), block, 1);
+		r = read_blocks(bdev, place_block(place), block, 1, give_up_at);
 		r = r ?: dm_tier_super_decode_at(block, place_block(place), super);
-		if (r == -EBADMSG)
+		if (r == -EBADMSG || r == -ENXIO)
 			continue;
 		if (r)
 			goto out;
@@ -93,17 +105,18 @@ out:
 	return r;
 }
 
-int dm_tier_read_label(struct block_device *bdev, struct dm_tier_label *ret_label)
+int dm_tier_read_label(struct block_device *bdev, struct dm_tier_label *ret_label,
+		       unsigned long *give_up_at)
 {
 	void *block = (void *)__get_free_page(GFP_KERNEL);
 	int r;
 
 	if (!block)
 		return -ENOMEM;
-	r = read_blocks(bdev, 0, block, 1);
+	r = read_blocks(bdev, 0, block, 1, give_up_at);
 	r = r ?: dm_tier_label_decode(block, ret_label);
 	free_page((unsigned long)block);
-	return r;
+	return r == -ENXIO ? -EBADMSG : r;
 }
 
 /* Checkpoint and log ---------------------------------------------------------*/
@@ -142,7 +155,7 @@ static int read_checkpoint(struct load *l, const struct dm_tier_ckpt_ref *ref)
 	while (!r && done < ref->blocks) {
 		u32 n = min_t(u64, ref->blocks - done, DM_TIER_COMMIT_BLOCKS), i;
 
-		r = read_blocks(l->bdev, start + done, buffer, n);
+		r = read_blocks(l->bdev, start + done, buffer, n, &l->give_up_at);
 		for (i = 0; !r && i < n; i++) {
 			void *block = buffer + (size_t)i * DM_TIER_BLOCK_BYTES;
 
@@ -199,7 +212,8 @@ static int read_ring(struct load *l)
 	for (done = 0; done < l->super.log_blocks; done += DM_TIER_COMMIT_BLOCKS) {
 		u32 n = min_t(u64, l->super.log_blocks - done, DM_TIER_COMMIT_BLOCKS);
 
-		r = read_blocks(l->bdev, start + done, l->ring + done * DM_TIER_BLOCK_BYTES, n);
+		r = read_blocks(l->bdev, start + done, l->ring + done * DM_TIER_BLOCK_BYTES,
+				n, &l->give_up_at);
 		if (r) {
 			l->error = "Reading the log failed";
 			return r;
@@ -406,7 +420,8 @@ static int activate(struct load *l)
 
 static int read_super(struct load *l, const struct dm_tier_super *expected)
 {
-	int r = dm_tier_read_super(l->bdev, &l->super, &l->place, l->super_block);
+	int r = dm_tier_read_super(l->bdev, &l->super, &l->place, l->super_block,
+				   &l->give_up_at);
 
 	if (r) {
 		l->error = r == -EBADMSG ? "No valid superblock on the metadata device" :

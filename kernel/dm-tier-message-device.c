@@ -299,7 +299,6 @@ DM_TIER_MESSAGE(clear_quarantine)
 		spin_unlock(&pool->lock);
 		dm_tier_message_change_end(pool, spare);
 	}
-	if (!r)
-		dm_tier_io_kick_space(pool);
+	dm_tier_io_kick_space(pool);	/* some may be free even if not all are */
 	return r;
 }

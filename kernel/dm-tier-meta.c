@@ -376,6 +376,7 @@ static void drop_failed(struct dm_tier_meta *meta, u64 failed)
 		if (!(failed & (1ULL << m->to->idx)) && dm_tier_device_is_member(m->to))
 			continue;
 		list_del_init(&m->commit_list);
+		atomic_inc(&m->write_errors);
 		__dm_tier_migrate_dropped(m);
 	}
 	spin_unlock(&pool->lock);
@@ -706,6 +707,7 @@ void dm_tier_meta_abandon(struct dm_tier_pool *pool)
 	list_splice_init(&meta->open_moves, &meta->moves);
 	list_for_each_entry_safe(m, next, &meta->moves, commit_list) {
 		list_del_init(&m->commit_list);
+		WRITE_ONCE(m->stop, m->stop ?: MOVE_META_ERROR);
 		__dm_tier_migrate_dropped(m);
 	}
 	spin_unlock(&pool->lock);

@@ -363,7 +363,6 @@ void __dm_tier_migrate_committed(struct dm_tier_move *m)
 void __dm_tier_migrate_dropped(struct dm_tier_move *m)
 {
 	m->commit = COMMIT_DROPPED;
-	atomic_inc(&m->write_errors);
 	wake_up_all(&m->pool->move_wait);
 }
 

@@ -425,11 +425,64 @@ static void pool_dtr(struct dm_target *ti)
 	table_free(ti, c);
 }
 
-static const char *check_label(struct dm_tier_pool_table *c, struct dm_dev *dev,
+/* What ctr knows besides its table. */
+struct construction {
+	struct dm_tier_pool *active;	/* counted: on this metadata device; or NULL */
+	unsigned long give_up_at;	/* see dm_tier_read_super() */
+};
+
+static struct dm_tier_pool *get_active(dev_t meta_dev)
+{
+	struct dm_tier_pool *pool;
+
+	mutex_lock(&registry_lock);
+	pool = find_by_meta(meta_dev);
+	if (pool)
+		dm_tier_pool_get(pool);
+	mutex_unlock(&registry_lock);
+	return pool;
+}
+
+/*
+ * A reload reads nothing of what the pool knows: devices that it is to be rid of
+ * may not be able to answer.
+ */
+static bool is_reload(const struct construction *con, struct dm_target *ti)
+{
+	return con->active && con->active->md == dm_table_get_md(ti->table) &&
+		!READ_ONCE(con->active->leaving);
+}
+
+static bool known_label(struct construction *con, struct block_device *bdev,
+			struct dm_tier_label *ret_label)
+{
+	struct dm_tier_pool *pool = con->active;
+	bool known = false;
+	u32 i;
+
+	mutex_lock(&pool->admin);
+	for (i = 0; !known && i < DM_TIER_MAX_DEVICES; i++) {
+		const struct dm_tier_device *dev = pool->device[i];
+
+		if (!dev->present || dev->bdev != bdev)
+			continue;
+		known = true;
+		ret_label->idx = i;
+		memcpy(ret_label->pool_uuid, pool->meta->super.uuid, 16);
+		memcpy(ret_label->device_uuid, dev->uuid, 16);
+	}
+	mutex_unlock(&pool->admin);
+	return known;
+}
+
+static const char *check_label(struct dm_target *ti, struct construction *con, struct dm_dev *dev,
 			       struct dm_tier_label *ret_label)
 {
-	int r = dm_tier_read_label(dev->bdev, ret_label);
+	struct dm_tier_pool_table *c = ti->private;
+	int r = 0;
 
+	if (!is_reload(con, ti) || !known_label(con, dev->bdev, ret_label))
+		r = dm_tier_read_label(dev->bdev, ret_label, &con->give_up_at);
 	if (r)
 		return r == -EBADMSG ? "A data device has no label: it is not of this pool" :
 				       "Reading a data device's label failed";
@@ -444,9 +497,9 @@ static const char *check_label(struct dm_tier_pool_table *c, struct dm_dev *dev,
 	return NULL;
 }
 
-static int get_data_device(struct dm_target *ti, struct dm_tier_pool_table *c,
-			   const char *path)
+static int get_data_device(struct dm_target *ti, struct construction *con, const char *path)
 {
+	struct dm_tier_pool_table *c = ti->private;
 	struct dm_tier_label label;
 	const char *error;
 	struct dm_dev *dev;
@@ -457,7 +510,7 @@ static int get_data_device(struct dm_target *ti, struct dm_tier_pool_table *c,
 		DMERR("%s: cannot be opened", path);
 		return r;
 	}
-	error = check_label(c, dev, &label);
+	error = check_label(ti, con, dev, &label);
 	if (error) {
 		ti->error = (char *)error;
 		DMERR("%s: %s", path, error);
@@ -470,9 +523,18 @@ static int get_data_device(struct dm_target *ti, struct dm_tier_pool_table *c,
 	return 0;
 }
 
-static int get_meta_device(struct dm_target *ti, struct dm_tier_pool_table *c,
-			   const char *path)
+/* What never changes in a superblock. */
+static void copy_identity(const struct dm_tier_super *super, struct dm_tier_super *ret_super)
 {
+	memcpy(ret_super->uuid, super->uuid, sizeof(super->uuid));
+	ret_super->extent_sectors = super->extent_sectors;
+	ret_super->region_sectors = super->region_sectors;
+	ret_super->logical_block_bytes = super->logical_block_bytes;
+}
+
+static int get_meta_device(struct dm_target *ti, struct construction *con, const char *path)
+{
+	struct dm_tier_pool_table *c = ti->private;
 	u32 place;
 	int r = dm_get_device(ti, path, dm_table_get_mode(ti->table), &c->meta_dev);
 
@@ -480,7 +542,12 @@ static int get_meta_device(struct dm_target *ti, struct dm_tier_pool_table *c,
 		ti->error = "No such metadata device";
 		return r;
 	}
-	r = dm_tier_read_super(c->meta_dev->bdev, &c->super, &place, NULL);
+	con->active = get_active(c->meta_dev->bdev->bd_dev);
+	if (is_reload(con, ti))
+		copy_identity(&con->active->meta->super, &c->super);
+	else
+		r = dm_tier_read_super(c->meta_dev->bdev, &c->super, &place, NULL,
+				       &con->give_up_at);
 	if (r == -EBADMSG)
 		ti->error = "The metadata device is not formatted: see tpcreate(8)";
 	else if (r == -EPROTONOSUPPORT)
@@ -516,16 +583,11 @@ static int get_features(unsigned int argc, char **argv, struct dm_tier_features 
  * If so the table knows the pool from now on: once it is live, status and
  * messages must not wait for its resume.
  */
-static int check_bound(struct dm_target *ti, struct dm_tier_pool_table *c)
+static int check_bound(struct dm_target *ti, struct dm_tier_pool *pool)
 {
-	struct dm_tier_pool *pool;
+	struct dm_tier_pool_table *c = ti->private;
 	int r = 0;
 
-	mutex_lock(&registry_lock);
-	pool = find_by_meta(c->meta_dev->bdev->bd_dev);
-	if (pool)
-		dm_tier_pool_get(pool);
-	mutex_unlock(&registry_lock);
 	if (!pool)
 		return 0;
 	mutex_lock(&pool->admin);
@@ -534,15 +596,16 @@ static int check_bound(struct dm_target *ti, struct dm_tier_pool_table *c)
 	mutex_unlock(&pool->admin);
 	if (r)
 		ti->error = "The devices do not fit to the active pool: see the line above";
-	if (!r && pool->md == dm_table_get_md(ti->table))
+	if (!r && pool->md == dm_table_get_md(ti->table)) {
+		dm_tier_pool_get(pool);
 		c->pool = pool;
-	else
-		dm_tier_pool_put(pool);
+	}
 	return r;
 }
 
 static int pool_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 {
+	struct construction con = { 0 };
 	struct dm_tier_pool_table *c;
 	const char *error = NULL;
 	u64 devices, i;
@@ -559,18 +622,20 @@ static int pool_ctr(struct dm_target *ti, unsigned int argc, char **argv)
 		return -ENOMEM;
 	}
 	c->ti = ti;
+	ti->private = c;
 	r = get_features(argc - 2 - devices, argv + 2 + devices, &c->features, &error);
 	if (r) {
 		ti->error = (char *)error;
 		goto err_table;
 	}
-	r = get_meta_device(ti, c, argv[0]);
+	r = get_meta_device(ti, &con, argv[0]);
 	for (i = 0; !r && i < devices; i++)
-		r = get_data_device(ti, c, argv[2 + i]);
-	r = r ?: check_bound(ti, c);
+		r = get_data_device(ti, &con, argv[2 + i]);
+	r = r ?: check_bound(ti, con.active);
+	if (con.active)
+		dm_tier_pool_put(con.active);
 	if (r)
 		goto err_table;
-	ti->private = c;
 	ti->num_flush_bios = 1;
 	ti->flush_supported = true;
 	return 0;

@@ -15,10 +15,25 @@
 
 /* Modes and events -----------------------------------------------------------*/
 
+/* Not where it happens: pool->lock is held there. */
+static void log_space(struct dm_tier_pool *pool)
+{
+	enum dm_tier_space_state state = READ_ONCE(pool->space_state);
+
+	if (state == SPACE_WAITING && state > pool->space_told)
+		DMWARN_LIMIT("pool %s: no free slot where a volume may write: first writes wait",
+			     dm_device_name(pool->md));
+	if (state == SPACE_FAILING && state > pool->space_told)
+		DMERR_LIMIT("pool %s: no free slot where a volume may write: first writes fail",
+			    dm_device_name(pool->md));
+	pool->space_told = state;
+}
+
 static void event_work(struct work_struct *work)
 {
 	struct dm_tier_pool *pool = container_of(work, struct dm_tier_pool, event_work);
 
+	log_space(pool);
 	mutex_lock(&pool->bound_lock);
 	if (pool->bound)
 		dm_table_event(pool->bound->ti->table);
@@ -49,6 +64,7 @@ void dm_tier_pool_set_mode(struct dm_tier_pool *pool, enum dm_tier_mode mode)
 		DMINFO("pool %s: mode is now %s", dm_device_name(pool->md),
 		       dm_tier_pool_mode_word(pool));
 	dm_tier_io_kick_all(pool);
+	dm_tier_io_kick_space(pool);	/* what waited may have ended with an error */
 	wake_up_all(&pool->move_wait);
 	wake_up_all(&pool->meta->wait);
 	dm_tier_pool_event(pool);

@@ -55,10 +55,12 @@ int dm_tier_load(struct dm_tier_pool *pool, struct block_device *bdev,
 		 const struct dm_tier_super *expected, const char **ret_error);
 /*
  * Reads the superblock (@ret_block, unless NULL: its bytes) or a label: 0, -EIO,
- * or what the decoder says.
+ * -EINTR, or what the decoder says.  Errors are tried again for some seconds, all
+ * reads with the same @give_up_at (0 at first) together.
  */
 int dm_tier_read_super(struct block_device *bdev, struct dm_tier_super *ret_super,
-		       u32 *ret_place, void *ret_block);
-int dm_tier_read_label(struct block_device *bdev, struct dm_tier_label *ret_label);
+		       u32 *ret_place, void *ret_block, unsigned long *give_up_at);
+int dm_tier_read_label(struct block_device *bdev, struct dm_tier_label *ret_label,
+		       unsigned long *give_up_at);
 
 #endif /* DM_TIER_POOL_H */

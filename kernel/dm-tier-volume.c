@@ -294,8 +294,10 @@ static void reap_volume(struct dm_tier_volume *v)
 	v->reap_seq = 0;
 	pool->nr_reaping--;
 	v->stale_ckpt = dm_tier_meta_next_checkpoint(pool);
-	if (deleted)
+	if (deleted) {
+		__dm_tier_io_set_space(v, SPACE_ENOUGH);
 		pool->volume[v->id] = NULL;
+	}
 	spin_unlock(&pool->lock);
 	if (deleted)
 		dm_tier_volume_free(v);

@@ -44,36 +44,33 @@ int __dm_tier_io_place_move(struct dm_tier_pool *pool, u32 tier)
 	return dm_tier_map_move(gather_space(pool, pool->space), DM_TIER_MAX_DEVICES, tier);
 }
 
-/* Whether a volume that may use every tier could write; pool->lock held. */
-static bool any_space(struct dm_tier_pool *pool)
-{
-	return dm_tier_map_place(gather_space(pool, pool->space), DM_TIER_MAX_DEVICES,
-				 NULL, 0) >= 0;
-}
-
 /* At the earliest of the times that are asked for; pool->lock held. */
 static void wake_at(struct dm_tier_pool *pool, unsigned long due)
 {
 	if (delayed_work_pending(&pool->space_work) && !time_before(due, pool->space_due))
 		return;
 	pool->space_due = due;
-	mod_delayed_work(pool->io_wq, &pool->space_work, due - jiffies);
+	mod_delayed_work(pool->end_wq, &pool->space_work, due - jiffies);
 }
 
-/* Events tell of each change, the log of those for the worse; pool->lock held. */
-static void set_space_state(struct dm_tier_pool *pool, enum dm_tier_space_state state)
+void __dm_tier_io_set_space(struct dm_tier_volume *v, enum dm_tier_space_state state)
 {
-	static const char * const what[] = {
-		[SPACE_WAITING] = "wait",
-		[SPACE_FAILING] = "fail",
-	};
+	struct dm_tier_pool *pool = v->pool;
+	enum dm_tier_space_state worst = SPACE_FAILING;
 
-	if (state == pool->space_state)
+	lockdep_assert_held(&pool->lock);
+	if (state == v->space_state)
 		return;
-	if (state > pool->space_state)
-		DMWARN_LIMIT("pool %s: no free slot where a volume may write: first writes %s",
-			     dm_device_name(pool->md), what[state]);
-	WRITE_ONCE(pool->space_state, state);
+	if (v->space_state != SPACE_ENOUGH)
+		pool->space_volumes[v->space_state]--;
+	v->space_state = state;
+	if (state != SPACE_ENOUGH)
+		pool->space_volumes[state]++;
+	while (worst != SPACE_ENOUGH && !pool->space_volumes[worst])
+		worst--;
+	if (worst == pool->space_state)
+		return;
+	WRITE_ONCE(pool->space_state, worst);
 	dm_tier_pool_event(pool);
 }
 
@@ -87,14 +84,29 @@ static enum next wait_for_space(struct dm_tier_bio *tb)
 		tb->parked_at = jiffies ?: 1;
 	if (pool->features.error_if_no_space ||
 	    (timeout && time_after_eq(jiffies, tb->parked_at + timeout))) {
-		set_space_state(pool, SPACE_FAILING);
+		__dm_tier_io_set_space(tb->table->volume, SPACE_FAILING);
 		return __dm_tier_io_end_with(tb, BLK_STS_NOSPC);
 	}
 	if (timeout)
 		wake_at(pool, tb->parked_at + timeout);
-	if (pool->space_state == SPACE_ENOUGH)
-		set_space_state(pool, SPACE_WAITING);
+	if (tb->table->volume->space_state == SPACE_ENOUGH)
+		__dm_tier_io_set_space(tb->table->volume, SPACE_WAITING);
 	return __dm_tier_io_park_uncertain(tb, &pool->space_waiters, BLK_STS_NOSPC);
+}
+
+/* Volumes whose next first write would find a slot now; pool->lock held. */
+static void look_for_space(struct dm_tier_pool *pool)
+{
+	const struct dm_tier_space *space = gather_space(pool, pool->space);
+	u32 id;
+
+	for (id = 0; id < DM_TIER_MAX_VOLUMES; id++) {
+		struct dm_tier_volume *v = pool->volume[id];
+
+		if (v && v->space_state != SPACE_ENOUGH &&
+		    dm_tier_map_place(space, DM_TIER_MAX_DEVICES, v->placement, v->tiers) >= 0)
+			__dm_tier_io_set_space(v, SPACE_ENOUGH);
+	}
 }
 
 void dm_tier_io_kick_space(struct dm_tier_pool *pool)
@@ -102,10 +114,8 @@ void dm_tier_io_kick_space(struct dm_tier_pool *pool)
 	LIST_HEAD(ready);
 
 	spin_lock(&pool->lock);
-	/* Those who wait see for themselves; without any, the next write might. */
-	if (list_empty(&pool->space_waiters) && pool->space_state != SPACE_ENOUGH &&
-	    any_space(pool))
-		set_space_state(pool, SPACE_ENOUGH);
+	if (pool->space_state != SPACE_ENOUGH)
+		look_for_space(pool);
 	list_splice_tail_init(&pool->space_waiters, &ready);
 	spin_unlock(&pool->lock);
 	dm_tier_io_requeue(pool, &ready);
@@ -157,8 +167,7 @@ static enum next allocate(struct dm_tier_bio *tb, struct dm_tier_extent *x,
 	*bits = NULL;
 	__dm_tier_meta_mark(v, x, pool->meta->open_seq);
 	__dm_tier_meta_unreserve(pool, dev);
-	if (tb->parked_at || list_empty(&pool->space_waiters))
-		set_space_state(pool, SPACE_ENOUGH);
+	__dm_tier_io_set_space(v, SPACE_ENOUGH);
 	tb->parked_at = 0;
 	dm_tier_pool_check_low_water(pool, dev->tier);
 	/* With a fresh spare for what follows. */

@@ -39,7 +39,7 @@
 
 enum tier_pool_mode {
 	TIER_POOL_RW,
-	TIER_POOL_OUT_OF_SPACE,	/* rw, but some first write waits for a slot */
+	TIER_POOL_OUT_OF_SPACE,	/* rw, but a volume has no slot for first writes */
 	TIER_POOL_META_RO,	/* metadata cannot be written: no move can end */
 	TIER_POOL_FAIL
 };

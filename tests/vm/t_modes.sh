@@ -265,6 +265,16 @@ check "it heals" meta_good
 ended activation "the pool comes up"
 check "away" pool_down
 
+# A reload reads nothing that the pool knows: it may be how a device that cannot answer is got rid of.
+check "the pool comes up" pool_up
+check "the superblocks" now m0 "0 4096 error" "4096 $((meta_sectors - 4096)) linear $(disk meta) 4096"
+check "and a label" now a0 "0 $mib error" "$mib $((data_sectors - mib)) linear $(disk a) $mib"
+check "a reload with devices that cannot be read there" pool_reload no_space_timeout 30
+check_equal "it is in force" "2 no_space_timeout 30" "$(dmsetup table tp | awk '{ print $(NF - 2), $(NF - 1), $NF }')"
+check "one heals" good a
+check "the other" meta_good
+check "away" pool_down
+
 check "the log, and it does not heal" now m0 "0 4096 linear $(disk meta) 0" "4096 $((meta_sectors - 4096)) error"
 # shellcheck disable=SC2154 # pool.sh sets it
 check_fails "the pool is refused" timeout 60 dmsetup create tp --table "$pool_line"

@@ -57,9 +57,12 @@ checked
 
 # Full -----------------------------------------------------------------------------------------------------
 
+check "another volume, on auto" volume_new 1 4
 check "placement on tier 1, which is full" msg set_placement 0 1
 background writer took touch_extent 0 50
 check "a write without space waits, the mode says so" wait_for 5 bash -c 'dmsetup status tp | grep -q " out_of_space "'
+check "the other volume finds a slot" touch_extent 1 0
+check_equal "the mode is that of the one that waits" out_of_space "$(pool_value mode)"
 check "overwrites go on meanwhile" timeout 2 dd if=/run/data of=/dev/mapper/v0 bs=4k count=1 oflag=direct conv=notrunc status=none
 check "so do reads" timeout 2 dd if=/dev/mapper/v0 of=/dev/null bs=1M count=64 iflag=direct status=none
 ended writer "it ends"
@@ -69,6 +72,11 @@ check "after the timeout of 4 s (it took $seconds)" test "$seconds" -ge 3 -a "$s
 check "with ENOSPC" full
 check_equal "the next would find none either: the mode says so" out_of_space "$(pool_value mode)"
 check "the log, too" logged "no free slot where a volume may write: first writes fail"
+check "the other volume finds one more" touch_extent 1 1
+check_equal "the mode is not its own" out_of_space "$(pool_value mode)"
+check "the other volume goes" dmsetup remove v1
+check "and is deleted" msg delete_volume 1
+check "its slots are free" wait_for 10 quiet
 check "a flush succeeds after that" timeout 5 blockdev --flushbufs /dev/mapper/v0
 
 background writer took touch_extent 0 50
@@ -89,8 +97,8 @@ check_equal "a write without space fails" 1 "$code"
 check "at once (it took $seconds)" test "$seconds" -le 2
 check "with ENOSPC, too" full
 check_equal "the mode says so" out_of_space "$(pool_value mode)"
-check "a slot that becomes free ends it" msg set_placement 0 auto
-check_equal "... as others could write" rw "$(pool_value mode)"
+check "placement elsewhere ends it" msg set_placement 0 auto
+check_equal "the mode is rw" rw "$(pool_value mode)"
 msg set_placement 0 1
 
 # A move with no free slot ------------------------------------------------------------------------------------
