@@ -469,6 +469,11 @@ int64_t pool_tick(struct pool *pool, const struct clock_time *now)
 		return pool->fault_until_ns;
 	has_collected = collect_if_due(pool, now);
 	look_if_asked(pool, now);
+	/* What follows would fail as well, and say less of why. */
+	if (pool->is_gone)
+		return CLOCK_NEVER;
+	if (pool->fault == POOL_FAULT_CALL)
+		return pool->fault_until_ns;
 	steer(pool, now);
 	work(pool, &status, now);
 	settle(pool, &status, now);

@@ -82,12 +82,18 @@ static int migrate(void *ctx, uint32_t volume, uint64_t extent, struct tier_targ
 
 static int cancel(void *ctx, uint32_t volume, uint64_t extent)
 {
-	return world_of(ctx)->sim_backend.ops->cancel(world_of(ctx)->sim, volume, extent);
+	struct world *w = world_of(ctx);
+
+	return w->message_error ? w->message_error :
+				  w->sim_backend.ops->cancel(w->sim, volume, extent);
 }
 
 static int set_rate(void *ctx, uint64_t bytes_per_s)
 {
-	return world_of(ctx)->sim_backend.ops->set_rate(world_of(ctx)->sim, bytes_per_s);
+	struct world *w = world_of(ctx);
+
+	return w->message_error ? w->message_error :
+				  w->sim_backend.ops->set_rate(w->sim, bytes_per_s);
 }
 
 static int set_moves(void *ctx, uint32_t count)
@@ -98,16 +104,22 @@ static int set_moves(void *ctx, uint32_t count)
 static int read_active(void *ctx, struct tier_active_move *ret_moves, size_t max_moves,
 		       size_t *ret_nr_moves, size_t *ret_total)
 {
-	return world_of(ctx)->sim_backend.ops->read_active(world_of(ctx)->sim, ret_moves, max_moves,
-							   ret_nr_moves, ret_total);
+	struct world *w = world_of(ctx);
+
+	return w->message_error ? w->message_error :
+	       w->sim_backend.ops->read_active(w->sim, ret_moves, max_moves, ret_nr_moves,
+					       ret_total);
 }
 
 static int read_finished(void *ctx, uint64_t since_seq, struct tier_finished_head *ret_head,
 			 struct tier_finished_move *ret_moves, size_t max_moves,
 			 size_t *ret_nr_moves)
 {
-	return world_of(ctx)->sim_backend.ops->read_finished(world_of(ctx)->sim, since_seq, ret_head,
-							     ret_moves, max_moves, ret_nr_moves);
+	struct world *w = world_of(ctx);
+
+	return w->message_error ? w->message_error :
+	       w->sim_backend.ops->read_finished(w->sim, since_seq, ret_head, ret_moves, max_moves,
+						 ret_nr_moves);
 }
 
 static int set_placement(void *ctx, uint32_t volume, const struct tier_placement *placement)

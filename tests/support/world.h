@@ -21,6 +21,7 @@ struct world {
 	struct tier_backend sim_backend;
 	struct tier_backend backend;	/* the same, with faults */
 	int read_error;			/* -errno of read_pool and the others, 0 = none */
+	int message_error;		/* of cancel, set_rate and what reads moves */
 	int migrate_error;
 	unsigned int reads;		/* calls of read_pool */
 	struct tierd *tierd;

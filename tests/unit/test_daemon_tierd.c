@@ -740,6 +740,30 @@ static void test_pool_not_loaded(void **state)
 	world_free(w);
 }
 
+/* ... also while it relocates: the reason is said, not what fails because of it. */
+static void test_pool_not_loaded_while_it_relocates(void **state)
+{
+	struct world *w = world_new("");
+
+	make_hot_spot(w);
+	tier_sim_set_speed(w->sim, 1);
+	relocate(w, "sim", true, "");
+	world_run_for(w, 10);
+	w->read_error = -ENODATA;
+	w->message_error = -ENXIO;
+	world_run_for(w, 600);
+	assert_string_equal(pool_row(w).detail,
+			    "reading the pool failed: " TIER_NOT_LOADED_TEXT);
+	assert_int_equal(w->priorities[LOG_ERR], 1);
+	assert_non_null(strstr(w->last_text[LOG_POOL_ERROR_EVENT], TIER_NOT_LOADED_TEXT));
+	w->read_error = w->message_error = 0;
+	tier_sim_set_speed(w->sim, 500000000);
+	world_run_for(w, 600);
+	assert_int_equal(w->events[LOG_POOL_RECOVERED_EVENT], 1);
+	assert_int_equal(on_tier(w, 0), 5);
+	world_free(w);
+}
+
 static void test_pool_vanishes(void **state)
 {
 	struct world *w = world_new("");
@@ -1293,6 +1317,7 @@ int main(void)
 		cmocka_unit_test(test_meta_ro_while_moving),
 		cmocka_unit_test(test_calls_fail),
 		cmocka_unit_test(test_pool_not_loaded),
+		cmocka_unit_test(test_pool_not_loaded_while_it_relocates),
 		cmocka_unit_test(test_pool_vanishes),
 		cmocka_unit_test(test_volumes_come_and_go),
 		cmocka_unit_test(test_policies),
