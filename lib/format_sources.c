@@ -248,7 +248,7 @@ int tier_repair_make_super(struct repair *r, char *ret_cause)
 	log_start = best->first_log ?: r->survey.blocks;
 	set_layout(super, log_start, r->survey.blocks);
 	each_block(r, buffer, NULL, log_start);
-	repair_say(r, LOST, true, "both superblocks; the pool %s was found by its other blocks", uuid);
+	repair_say(r, LOST, true, "both superblocks, and which host it belongs to; the pool %s was found by its other blocks", uuid);
 	return choose_sizes(r, ret_cause);
 }
 

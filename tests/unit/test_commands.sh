@@ -37,7 +37,7 @@ PY
 
 applets="tpcreate tpextend tpreduce tpchange tpremove tps tpcheck tpdump tprestore tprepair tvcreate tvextend tvremove tvrename tvchange tvs tes"
 # Of others, which are not built here; and what is quoted for other reasons.
-others="systemctl journalctl systemd-machine-id-setup dmsetup modprobe lsblk vgchange lvchange wipefs blkdiscard blockdev dd fstrim dmesg"
+others="systemctl journalctl udevadm systemd-machine-id-setup dmsetup modprobe lsblk vgchange lvchange wipefs blkdiscard blockdev dd fstrim dmesg"
 no_commands="|No space left on device|volumes|"
 
 # has_option HELP WORD: -a, -ay (a letter and its value), --long, --long=value

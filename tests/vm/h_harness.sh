@@ -150,7 +150,7 @@ else
 fi
 
 # Ctrl-C at a terminal is a SIGINT to all of the foreground's process group; only with job control has one started
-# from a script a group of its own, and does not ignore the signal.
+# from a script a group of its own. Who ran this may have the signal ignored, which is inherited.
 # interrupt WHAT READY COMMAND...: once READY is in its output; its exit code must be 130, and nothing stay
 interrupt() {
 	local what=$1 ready=$2 group
@@ -173,8 +173,8 @@ interrupt() {
 	done
 	check "... nothing of its process group is left" wait_for 10 bash -c "! pgrep -g $group"
 }
-interrupt "a run" started env O="$work/o" tests/vm/run --no-build -c 'echo started; sleep 1000'
+interrupt "a run" started env --default-signal=INT O="$work/o" tests/vm/run --no-build -c 'echo started; sleep 1000'
 check_equal "... its folder is gone" "" "$(ls "$work/o/vm")"
-interrupt "what fetches" "building the guest image" env TIER_CACHE="$work/cache" tests/vm/fetch image
+interrupt "what fetches" "building the guest image" env --default-signal=INT TIER_CACHE="$work/cache" tests/vm/fetch image
 check_equal "... no half of an image" "" "$(find "$work/cache" -name '*root*' ! -name '*.lock')"
 finish

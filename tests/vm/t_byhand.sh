@@ -4,6 +4,7 @@
 # devices of pools that the kernel could not load: tools and tierd know both for what they are.
 #
 # vm: --systemd --disk ssd=256M --disk hdd=256M --timeout 400
+# vm-light: it measures no time
 # vm-kernels: 6.1
 . /src/tests/vm/lib.sh
 
@@ -46,7 +47,7 @@ for name in mine test "$uuid"; do
 	check_equal "tvs $name" "first active /dev/mapper/my-first" "$(column tvs -o vol_name,vol_state,vol_path "$name")"
 	check_equal "tvs $name/first" "32" "$(column tvs -o vol_used_extents "$name/first")"
 	check_equal "tes $name/first" "$(seq 0 31 | xargs)" "$(column tes -o extent "$name/first")"
-	exits 0 "pool mine: rw, 1 volumes" tierctl status "$name"
+	exits 0 "pool mine: rw, 1 volume," tierctl status "$name"
 done
 check_equal "it is healthy" "" "$(column tps -o pool_health mine)"
 check_equal "all of its devices are found" "/dev/mapper/ssd-t0 /dev/mapper/hdd-t1" "$(column tps --devices -o dev_path)"

@@ -3,6 +3,7 @@
 # Commands that are killed at any of their steps and repeated, interrupted, locked out, refused half way.
 #
 # vm: --disk meta=128M --disk t0=256M --disk t1=256M --disk k4=256M,lbs=4096 --timeout 1800
+# vm-light: it measures no time
 # vm-kernels: 6.1
 . /src/tests/vm/lib.sh
 

@@ -4,6 +4,7 @@
 # and without tierd; dead devices.
 #
 # vm: --systemd --disk ssd=256M --disk hdd=640M --timeout 400
+# vm-light: it measures no time
 # vm-kernels: 6.1
 . /src/tests/vm/pool.sh
 
@@ -159,7 +160,7 @@ check_equal "it has all of a volume" "0 1 2 3 4 5 6 7" "$(column tes -o extent -
 tpextend -q --wipesignatures p --tier "1:$a"
 dmsetup suspend --noflush d && dmsetup load d --table "0 $((65 << 11)) error" && dmsetup resume d
 check_fails "it dies" dd if=/dev/mapper/p-x of=/dev/null bs=1M iflag=direct
-exits 5 "extent 0 of volume p/x for one: src_read_error" tpreduce p 0
+exits 5 "of volume p/x for one: src_read_error" tpreduce p 0
 exits 5 "Nobody to ask here" tpreduce --lost p /dev/mapper/d
 exits 0 "Volume p/x has 8 of its 8 extents on /dev/mapper/d: 0-7" tpreduce --lost -t p 0
 check "it is given up" tpreduce --lost -y p /dev/mapper/d

@@ -166,6 +166,8 @@ done
 blank "$meta" count=2
 exits 5 "no metadata" tpcheck "$meta"
 exits 5 "both superblocks of pool" tprepair -t -i "$meta"
+exits 0 "which host it belongs to" tprepair -t -i "$meta" -s 4m
+sed -i 's/ system_id=[-0-9a-f]*/ system_id=00000000-0000-0000-0000-000000000000/' /run/dump
 repaired "both superblocks" -s 4m
 
 # A superblock that mends itself, as tpcheck says

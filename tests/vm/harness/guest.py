@@ -6,6 +6,7 @@ so nothing polls, and the end of QEMU is the end of its sockets. QEMU and virtio
 process even if it is killed (parent-death signal); a Ctrl-C at the terminal is for this process only, which ends them.
 """
 import ctypes
+import datetime
 import os
 import pathlib
 import re
@@ -27,6 +28,8 @@ KERNEL_ARGS = ("console=ttyS0 panic=-1 oops=panic net.ifnames=0 printk.devkmsg=o
                "sysctl.kernel.hung_task_timeout_secs=60 kfence.sample_interval=100 "
                # All are one machine, which is booted again and again: pools belong to a host.
                "systemd.machine_id=d37e1a5c0f8b4e6a9c2d7f3b1e5a8c04")
+# A guest begins at noon, whenever that is: at night tierd's default window is open.
+HOUR = "12:00:00"
 DEATH_EXCERPT_LINES, FAILURE_EXCERPT_LINES = 40, 12
 # How far the guest's clock may be off at the end: this part of the time, and what a busy host takes to pass a line on.
 CLOCK_SHARE, CLOCK_SLACK_S = 0.1, 2.0
@@ -79,6 +82,7 @@ class Guest:
                 "-M", "q35", "-m", str(self.mem_mib), "-smp", str(1 if self.icount else self.cpus),
                 "-kernel", self.kernel.dir / "vmlinuz", "-initrd", self.kernel.initrd(),
                 "-append", f"{append} {self.append}", *self._accel_args(),
+                "-rtc", f"base={datetime.date.today()}T{HOUR}",
                 "-device", "virtio-rng-pci", "-device", "virtio-serial-pci"]
         argv += ["-chardev", f"socket,id=console,path={self.work}/console", "-serial", "chardev:console"]
         for name in ("out", "ctl"):
