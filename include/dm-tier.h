@@ -241,7 +241,7 @@ struct dm_tier_label_disk {
  * Status of a tier:
  *   <mode> <generation> <allocated>/<total extents> <#tiers> <extents>...
  *
- * mode:  rw | out_of_space | meta_ro | fail
+ * mode:  rw | out_of_space | meta_ro | fail; out_of_space: of this volume, or of any
  * state: new | online | draining | missing | failed | lost
  *
  * Messages (to the pool) ----------------------------------------------------

@@ -421,6 +421,7 @@ struct dm_tier_pool_table {
 	struct {
 		struct dm_dev *dev;
 		struct dm_tier_label label;
+		bool from_ram;		/* the label: a reload's */
 	} devices[DM_TIER_MAX_DEVICES];
 };
 

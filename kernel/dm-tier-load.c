@@ -27,13 +27,13 @@ struct load {
 	struct dm_tier_log_end end;
 	u64 incarnation;		/* of this activation */
 	u64 next_ckpt_id;
-	unsigned long give_up_at;	/* see read_blocks() */
+	u32 pauses;		/* see read_blocks() */
 	const char *error;
 };
 
 /* Reads ----------------------------------------------------------------------*/
 
-#define READ_PATIENCE	(4 * HZ)
+#define READ_PAUSES	4
 #define READ_PAUSE	HZ
 
 /*
@@ -42,21 +42,22 @@ struct load {
  * of one table or load together: others wait for us.
  */
 static int read_blocks(struct block_device *bdev, u64 block, void *buffer, u32 count,
-		       unsigned long *give_up_at)
+		       u32 *pauses)
 {
-	if ((block + count) * DM_TIER_BLOCK_SECTORS > bdev_nr_sectors(bdev))
-		return -ENXIO;
 	for (;;) {
-		int r = dm_tier_meta_rw(bdev, REQ_OP_READ, block, buffer, count);
+		sector_t sectors = bdev_nr_sectors(bdev);
+		int r = -EIO;
 
-		if (!r || r == -ENODEV)
-			return r;
-		if (!*give_up_at)
-			*give_up_at = (jiffies + READ_PATIENCE) ?: 1;
-		if (time_after(jiffies + READ_PAUSE, *give_up_at))
+		if (sectors && (block + count) * DM_TIER_BLOCK_SECTORS > sectors)
+			return -ENXIO;
+		/* Of size 0 is a disk that is gone, or a device below without a table. */
+		if (sectors)
+			r = dm_tier_meta_rw(bdev, REQ_OP_READ, block, buffer, count);
+		if (!r || *pauses >= READ_PAUSES)
 			return r;
 		DMWARN_LIMIT("%pg: reading %u blocks from %llu on: error %d; trying again",
 			     bdev, count, block, r);
+		(*pauses)++;
 		schedule_timeout_killable(READ_PAUSE);
 		if (fatal_signal_pending(current))
 			return -EINTR;
@@ -71,19 +72,21 @@ static u64 place_block(u32 place)
 }
 
 int dm_tier_read_super(struct block_device *bdev, struct dm_tier_super *ret_super,
-		       u32 *ret_place, void *ret_block, unsigned long *give_up_at)
+		       u32 *ret_place, void *ret_block, u32 *pauses)
 {
 	struct dm_tier_super *super = kmalloc(sizeof(*super), GFP_KERNEL);
 	void *block = (void *)__get_free_page(GFP_KERNEL);
 	int r = -ENOMEM, found = -EBADMSG;
+	bool too_small = false;
 	u32 place;
 
 	if (!super || !block)
 		goto out;
 	for (place = 0; place < 2; place++) {
 		/* Unread, it may be the newer one: the other is not enough. */
-		r = read_blocks(bdev, place_block(place), block, 1, give_up_at);
+		r = read_blocks(bdev, place_block(place), block, 1, pauses);
 		r = r ?: dm_tier_super_decode_at(block, place_block(place), super);
+		too_small |= r == -ENXIO;
 		if (r == -EBADMSG || r == -ENXIO)
 			continue;
 		if (r)
@@ -98,7 +101,7 @@ int dm_tier_read_super(struct block_device *bdev, struct dm_tier_super *ret_supe
 			memcpy(ret_block, block, DM_TIER_BLOCK_BYTES);
 		found = 0;
 	}
-	r = found;
+	r = found && too_small ? -ENXIO : found;
 out:
 	free_page((unsigned long)block);
 	kfree(super);
@@ -106,14 +109,14 @@ out:
 }
 
 int dm_tier_read_label(struct block_device *bdev, struct dm_tier_label *ret_label,
-		       unsigned long *give_up_at)
+		       u32 *pauses)
 {
 	void *block = (void *)__get_free_page(GFP_KERNEL);
 	int r;
 
 	if (!block)
 		return -ENOMEM;
-	r = read_blocks(bdev, 0, block, 1, give_up_at);
+	r = read_blocks(bdev, 0, block, 1, pauses);
 	r = r ?: dm_tier_label_decode(block, ret_label);
 	free_page((unsigned long)block);
 	return r == -ENXIO ? -EBADMSG : r;
@@ -155,7 +158,7 @@ static int read_checkpoint(struct load *l, const struct dm_tier_ckpt_ref *ref)
 	while (!r && done < ref->blocks) {
 		u32 n = min_t(u64, ref->blocks - done, DM_TIER_COMMIT_BLOCKS), i;
 
-		r = read_blocks(l->bdev, start + done, buffer, n, &l->give_up_at);
+		r = read_blocks(l->bdev, start + done, buffer, n, &l->pauses);
 		for (i = 0; !r && i < n; i++) {
 			void *block = buffer + (size_t)i * DM_TIER_BLOCK_BYTES;
 
@@ -213,7 +216,7 @@ static int read_ring(struct load *l)
 		u32 n = min_t(u64, l->super.log_blocks - done, DM_TIER_COMMIT_BLOCKS);
 
 		r = read_blocks(l->bdev, start + done, l->ring + done * DM_TIER_BLOCK_BYTES,
-				n, &l->give_up_at);
+				n, &l->pauses);
 		if (r) {
 			l->error = "Reading the log failed";
 			return r;
@@ -421,11 +424,12 @@ static int activate(struct load *l)
 static int read_super(struct load *l, const struct dm_tier_super *expected)
 {
 	int r = dm_tier_read_super(l->bdev, &l->super, &l->place, l->super_block,
-				   &l->give_up_at);
+				   &l->pauses);
 
 	if (r) {
-		l->error = r == -EBADMSG ? "No valid superblock on the metadata device" :
-					   "Reading the superblock failed";
+		l->error = r == -EBADMSG || r == -ENXIO ?
+			   "No valid superblock on the metadata device" :
+			   "Reading the superblock failed";
 		return r;
 	}
 	if (memcmp(l->super.uuid, expected->uuid, sizeof(expected->uuid)) ||

@@ -707,7 +707,8 @@ void dm_tier_meta_abandon(struct dm_tier_pool *pool)
 	list_splice_init(&meta->open_moves, &meta->moves);
 	list_for_each_entry_safe(m, next, &meta->moves, commit_list) {
 		list_del_init(&m->commit_list);
-		WRITE_ONCE(m->stop, m->stop ?: MOVE_META_ERROR);
+		/* More than the suspend that comes before: it is in doubt. */
+		WRITE_ONCE(m->stop, MOVE_META_ERROR);
 		__dm_tier_migrate_dropped(m);
 	}
 	spin_unlock(&pool->lock);

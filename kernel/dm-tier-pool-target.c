@@ -237,6 +237,28 @@ static bool active_elsewhere(struct dm_tier_pool_table *c)
 	return false;
 }
 
+/* Labels that a reload took from a pool that has ended since. */
+static int read_labels(struct dm_tier_pool_table *c)
+{
+	struct dm_tier_label label;
+	u32 pauses = 0, i;
+	int r;
+
+	for (i = 0; i < c->nr_devices; i++) {
+		struct dm_dev *dev = c->devices[i].dev;
+
+		if (!c->devices[i].from_ram)
+			continue;
+		r = dm_tier_read_label(dev->bdev, &label, &pauses);
+		if (r)
+			return r;
+		if (memcmp(label.pool_uuid, c->devices[i].label.pool_uuid, 16) ||
+		    memcmp(label.device_uuid, c->devices[i].label.device_uuid, 16))
+			return refuse(dev->name, "its label has changed: load the table again");
+	}
+	return 0;
+}
+
 static int bind_new(struct dm_tier_pool_table *c)
 {
 	struct dm_tier_pool *pool = dm_tier_pool_alloc(c);
@@ -251,7 +273,8 @@ static int bind_new(struct dm_tier_pool_table *c)
 		dm_tier_pool_put(pool);
 		return r;
 	}
-	r = check_members(pool, c);
+	r = read_labels(c);
+	r = r ?: check_members(pool, c);
 	if (r) {
 		dm_tier_pool_put(pool);
 		return r;
@@ -428,7 +451,7 @@ static void pool_dtr(struct dm_target *ti)
 /* What ctr knows besides its table. */
 struct construction {
 	struct dm_tier_pool *active;	/* counted: on this metadata device; or NULL */
-	unsigned long give_up_at;	/* see dm_tier_read_super() */
+	u32 pauses;			/* see dm_tier_read_super() */
 };
 
 static struct dm_tier_pool *get_active(dev_t meta_dev)
@@ -453,20 +476,23 @@ static bool is_reload(const struct construction *con, struct dm_target *ti)
 		!READ_ONCE(con->active->leaving);
 }
 
-static bool known_label(struct construction *con, struct block_device *bdev,
-			struct dm_tier_label *ret_label)
+/* 1: it is known; 0, -EINTR. */
+static int known_label(struct construction *con, struct block_device *bdev,
+		       struct dm_tier_label *ret_label)
 {
 	struct dm_tier_pool *pool = con->active;
-	bool known = false;
+	int known = 0;
 	u32 i;
 
-	mutex_lock(&pool->admin);
+	/* Held by a pool that ends until its devices have answered. */
+	if (mutex_lock_killable(&pool->admin))
+		return -EINTR;
 	for (i = 0; !known && i < DM_TIER_MAX_DEVICES; i++) {
 		const struct dm_tier_device *dev = pool->device[i];
 
-		if (!dev->present || dev->bdev != bdev)
+		if (!dev->present || READ_ONCE(dev->bdev) != bdev)
 			continue;
-		known = true;
+		known = 1;
 		ret_label->idx = i;
 		memcpy(ret_label->pool_uuid, pool->meta->super.uuid, 16);
 		memcpy(ret_label->device_uuid, dev->uuid, 16);
@@ -476,14 +502,15 @@ static bool known_label(struct construction *con, struct block_device *bdev,
 }
 
 static const char *check_label(struct dm_target *ti, struct construction *con, struct dm_dev *dev,
-			       struct dm_tier_label *ret_label)
+			       struct dm_tier_label *ret_label, bool *ret_from_ram)
 {
 	struct dm_tier_pool_table *c = ti->private;
-	int r = 0;
+	int r = is_reload(con, ti) ? known_label(con, dev->bdev, ret_label) : 0;
 
-	if (!is_reload(con, ti) || !known_label(con, dev->bdev, ret_label))
-		r = dm_tier_read_label(dev->bdev, ret_label, &con->give_up_at);
-	if (r)
+	*ret_from_ram = r == 1;
+	if (!r)
+		r = dm_tier_read_label(dev->bdev, ret_label, &con->pauses);
+	if (r < 0)
 		return r == -EBADMSG ? "A data device has no label: it is not of this pool" :
 				       "Reading a data device's label failed";
 	if (memcmp(ret_label->pool_uuid, c->super.uuid, 16))
@@ -503,6 +530,7 @@ static int get_data_device(struct dm_target *ti, struct construction *con, const
 	struct dm_tier_label label;
 	const char *error;
 	struct dm_dev *dev;
+	bool from_ram;
 	int r = dm_get_device(ti, path, dm_table_get_mode(ti->table), &dev);
 
 	if (r) {
@@ -510,7 +538,7 @@ static int get_data_device(struct dm_target *ti, struct construction *con, const
 		DMERR("%s: cannot be opened", path);
 		return r;
 	}
-	error = check_label(ti, con, dev, &label);
+	error = check_label(ti, con, dev, &label, &from_ram);
 	if (error) {
 		ti->error = (char *)error;
 		DMERR("%s: %s", path, error);
@@ -519,6 +547,7 @@ static int get_data_device(struct dm_target *ti, struct construction *con, const
 	}
 	c->devices[c->nr_devices].dev = dev;
 	c->devices[c->nr_devices].label = label;
+	c->devices[c->nr_devices].from_ram = from_ram;
 	c->nr_devices++;
 	return 0;
 }
@@ -547,8 +576,10 @@ static int get_meta_device(struct dm_target *ti, struct construction *con, const
 		copy_identity(&con->active->meta->super, &c->super);
 	else
 		r = dm_tier_read_super(c->meta_dev->bdev, &c->super, &place, NULL,
-				       &con->give_up_at);
-	if (r == -EBADMSG)
+				       &con->pauses);
+	if (r == -ENXIO)
+		ti->error = "The metadata device is too small to have been formatted";
+	else if (r == -EBADMSG)
 		ti->error = "The metadata device is not formatted: see tpcreate(8)";
 	else if (r == -EPROTONOSUPPORT)
 		ti->error = "The metadata have a newer format than this module";
@@ -590,7 +621,10 @@ static int check_bound(struct dm_target *ti, struct dm_tier_pool *pool)
 
 	if (!pool)
 		return 0;
-	mutex_lock(&pool->admin);
+	if (mutex_lock_killable(&pool->admin)) {
+		ti->error = "Interrupted while the pool was busy";
+		return -EINTR;
+	}
 	if (pool->bound)
 		r = check_members(pool, c);
 	mutex_unlock(&pool->admin);

@@ -33,10 +33,11 @@ static void event_work(struct work_struct *work)
 {
 	struct dm_tier_pool *pool = container_of(work, struct dm_tier_pool, event_work);
 
-	log_space(pool);
 	mutex_lock(&pool->bound_lock);
-	if (pool->bound)
+	if (pool->bound) {
+		log_space(pool);
 		dm_table_event(pool->bound->ti->table);
+	}
 	mutex_unlock(&pool->bound_lock);
 }
 
@@ -62,7 +63,7 @@ void dm_tier_pool_set_mode(struct dm_tier_pool *pool, enum dm_tier_mode mode)
 	/* A pool that is being deactivated fails for whoever still has it open. */
 	if (!READ_ONCE(pool->leaving))
 		DMINFO("pool %s: mode is now %s", dm_device_name(pool->md),
-		       dm_tier_pool_mode_word(pool));
+		       dm_tier_pool_mode_word(pool, SPACE_ENOUGH));
 	dm_tier_io_kick_all(pool);
 	dm_tier_io_kick_space(pool);	/* what waited may have ended with an error */
 	wake_up_all(&pool->move_wait);
@@ -76,11 +77,11 @@ void dm_tier_pool_device_error(struct dm_tier_device *dev)
 		dm_tier_pool_event(dev->pool);
 }
 
-const char *dm_tier_pool_mode_word(struct dm_tier_pool *pool)
+const char *dm_tier_pool_mode_word(struct dm_tier_pool *pool, enum dm_tier_space_state space)
 {
 	switch (READ_ONCE(pool->mode)) {
 	case MODE_RW:
-		return READ_ONCE(pool->space_state) == SPACE_ENOUGH ? "rw" : "out_of_space";
+		return space == SPACE_ENOUGH ? "rw" : "out_of_space";
 	case MODE_META_RO:
 		return "meta_ro";
 	case MODE_FAIL:
@@ -248,6 +249,10 @@ static int alloc_parts(struct dm_tier_pool *pool, struct block_device *meta_bdev
 	int r;
 	u32 i;
 
+	/* First, as pool_free() relies on what it sets up. */
+	r = dm_tier_io_init(pool);
+	if (r)
+		return r;
 	pool->dev_wq = alloc_workqueue("dm-tier-dev", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	pool->fold_wq = alloc_workqueue("dm-tier-fold", WQ_MEM_RECLAIM, 0);
 	if (!pool->dev_wq || !pool->fold_wq)
@@ -260,7 +265,6 @@ static int alloc_parts(struct dm_tier_pool *pool, struct block_device *meta_bdev
 	r = mempool_init_kmalloc_pool(&pool->change_pool, 256, sizeof(struct dm_tier_change));
 	r = r ?: mempool_init_kmalloc_pool(&pool->bits_pool, 64, bits);
 	r = r ?: alloc_heat(pool);
-	r = r ?: dm_tier_io_init(pool);
 	r = r ?: dm_tier_migrate_init(pool);
 	return r ?: dm_tier_meta_alloc(pool, meta_bdev);
 }

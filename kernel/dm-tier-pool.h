@@ -25,7 +25,8 @@ void dm_tier_pool_set_mode(struct dm_tier_pool *pool, enum dm_tier_mode mode);
 void dm_tier_pool_device_error(struct dm_tier_device *dev);
 
 /* The words of the status line. */
-const char *dm_tier_pool_mode_word(struct dm_tier_pool *pool);
+/* @space: the pool's or one volume's. */
+const char *dm_tier_pool_mode_word(struct dm_tier_pool *pool, enum dm_tier_space_state space);
 const char *dm_tier_device_state_word(const struct dm_tier_device *dev);
 
 /*
@@ -55,12 +56,13 @@ int dm_tier_load(struct dm_tier_pool *pool, struct block_device *bdev,
 		 const struct dm_tier_super *expected, const char **ret_error);
 /*
  * Reads the superblock (@ret_block, unless NULL: its bytes) or a label: 0, -EIO,
- * -EINTR, or what the decoder says.  Errors are tried again for some seconds, all
- * reads with the same @give_up_at (0 at first) together.
+ * -EINTR, -ENXIO for a device that is too small, or what the decoder says.  Errors
+ * are tried again, with some pauses, counted in @pauses (0 at first) for all reads
+ * together.
  */
 int dm_tier_read_super(struct block_device *bdev, struct dm_tier_super *ret_super,
-		       u32 *ret_place, void *ret_block, unsigned long *give_up_at);
+		       u32 *ret_place, void *ret_block, u32 *pauses);
 int dm_tier_read_label(struct block_device *bdev, struct dm_tier_label *ret_label,
-		       unsigned long *give_up_at);
+		       u32 *pauses);
 
 #endif /* DM_TIER_POOL_H */

@@ -33,7 +33,7 @@ void dm_tier_status_info(struct dm_tier_pool *pool, char *result, unsigned int m
 	char label[DM_TIER_ENCODED_CHARS], uuid[DM_TIER_UUID_CHARS];
 	unsigned int sz = 0;
 
-	DMEMIT("%s %llu %llu/%llu %d %u %u", dm_tier_pool_mode_word(pool),
+	DMEMIT("%s %llu %llu/%llu %d %u %u", dm_tier_pool_mode_word(pool, READ_ONCE(pool->space_state)),
 	       READ_ONCE(meta->durable_seq), READ_ONCE(meta->since_tail),
 	       meta->super.log_blocks, pool->needs_check, 1U << pool->extent_shift,
 	       1U << pool->region_shift);

@@ -320,6 +320,12 @@ static void tier_dtr(struct dm_target *ti)
 
 	mutex_lock(&t->pool->admin);
 	list_del(&t->list);
+	/* Nobody is left who would write. */
+	if (list_empty(&t->volume->tables)) {
+		spin_lock(&t->pool->lock);
+		__dm_tier_io_set_space(t->volume, SPACE_ENOUGH);
+		spin_unlock(&t->pool->lock);
+	}
 	mutex_unlock(&t->pool->admin);
 	dm_put_device(ti, t->pool_dev);
 	dm_tier_pool_put(t->pool);
@@ -376,6 +382,7 @@ static void tier_status(struct dm_target *ti, status_type_t type, unsigned int s
 {
 	struct dm_tier_table *t = ti->private;
 	struct dm_tier_volume *v = t->volume;
+	enum dm_tier_space_state space;
 	u32 on_tier[DM_TIER_MAX_TIERS], allocated, i, tiers = 0;
 	unsigned int sz = 0;
 
@@ -384,11 +391,12 @@ static void tier_status(struct dm_target *ti, status_type_t type, unsigned int s
 		spin_lock(&t->pool->lock);
 		memcpy(on_tier, v->on_tier, sizeof(on_tier));
 		allocated = v->allocated;
+		space = v->space_state;
 		spin_unlock(&t->pool->lock);
 		for (i = 0; i < DM_TIER_MAX_DEVICES; i++)
 			if (t->pool->device[i]->present)
 				tiers = max(tiers, t->pool->device[i]->tier + 1);
-		DMEMIT("%s %llu %u/%u %u", dm_tier_pool_mode_word(t->pool), v->generation,
+		DMEMIT("%s %llu %u/%u %u", dm_tier_pool_mode_word(t->pool, space), v->generation,
 		       allocated, v->extents, tiers);
 		for (i = 0; i < tiers; i++)
 			DMEMIT(" %u", on_tier[i]);

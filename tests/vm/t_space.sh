@@ -3,6 +3,7 @@
 # Space: where first writes go, what happens when there is none, and that freed space gives nothing away.
 #
 # vm: --disk meta=64M --disk a=64M --disk b=64M --disk c=64M --disk d=64M --timeout 480
+# vm-light: it measures no time
 . /src/tests/vm/pool.sh
 
 mib=2048	# sectors; an extent
@@ -21,6 +22,7 @@ touch_extent() { dd if=/run/data of="/dev/mapper/v$1" bs=4k seek=$(($2 * 256)) c
 same() { dd if="/dev/mapper/v$1" bs=1M skip="$2" count=1 iflag=direct status=none | cmp - /run/data; }
 tier_of() { extent_of "$1" "$2" | cut -d' ' -f1; }
 device_of() { extent_of "$1" "$2" | cut -d' ' -f2; }
+volume_mode() { dmsetup status "v$1" | cut -d' ' -f4; }
 used() { echo "$(pool_value used 0) $(pool_value used 1) $(pool_value used 2) $(pool_value used 3)"; }
 # took COMMAND...: prints how many seconds it took, and its exit code
 took() {
@@ -62,7 +64,8 @@ check "placement on tier 1, which is full" msg set_placement 0 1
 background writer took touch_extent 0 50
 check "a write without space waits, the mode says so" wait_for 5 bash -c 'dmsetup status tp | grep -q " out_of_space "'
 check "the other volume finds a slot" touch_extent 1 0
-check_equal "the mode is that of the one that waits" out_of_space "$(pool_value mode)"
+check_equal "the pool's mode is that of the one that waits" out_of_space "$(pool_value mode)"
+check_equal "a volume's is its own" "out_of_space rw" "$(volume_mode 0) $(volume_mode 1)"
 check "overwrites go on meanwhile" timeout 2 dd if=/run/data of=/dev/mapper/v0 bs=4k count=1 oflag=direct conv=notrunc status=none
 check "so do reads" timeout 2 dd if=/dev/mapper/v0 of=/dev/null bs=1M count=64 iflag=direct status=none
 ended writer "it ends"
@@ -100,6 +103,11 @@ check_equal "the mode says so" out_of_space "$(pool_value mode)"
 check "placement elsewhere ends it" msg set_placement 0 auto
 check_equal "the mode is rw" rw "$(pool_value mode)"
 msg set_placement 0 1
+check_fails "once more" touch_extent 0 51
+check_equal "the mode says so" out_of_space "$(pool_value mode)"
+check "the volume is not used any more" volumes_down
+check_equal "so it lacks nothing" rw "$(pool_value mode)"
+check "it comes back" volume_up 0
 
 # A move with no free slot ------------------------------------------------------------------------------------
 
