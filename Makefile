@@ -8,6 +8,7 @@
 #   make check-crash     power cuts: POINTS=n (200) SEED=s (1); seeds add up
 #   make check-kill      the guest is killed, KILLS=n (100) times, while it writes and moves
 #   make check-mutations proves that it can fail (MUTATIONS="name ...": some)
+#   make coverage        how much of the kernel's pure files their unit tests reach
 #   make modules         the module for the kernels of the test guests (KERNELS, default 6.1 and 6.12)
 #   make modules KDIR=/lib/modules/$(uname -r)/build     ... or for one tree of kernel headers
 #   make demo, bench     the demonstration; the benchmarks (BENCH=<name>)
@@ -261,7 +262,7 @@ endif
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: check check-unit check-vm check-crash check-kill check-mutations check-model check-debug check-matrix demo bench fuzz lint setup
+.PHONY: check check-unit check-vm check-crash check-kill check-mutations check-model check-debug check-matrix demo bench fuzz coverage lint setup
 UNIT_TESTS ?=
 unit_suites := $(unit_progs) $(unit_scripts)
 unit_selected := $(if $(UNIT_TESTS),$(foreach t,$(UNIT_TESTS),$(filter %/$(t) %/$(t).sh,$(unit_suites))),$(unit_suites))
@@ -335,6 +336,13 @@ check-matrix: tests
 # The format and the offline tools with clang's libFuzzer; the short form is in check-unit.
 fuzz:
 	$(Q)tests/fuzz/run
+pure_tests = $(filter %/test_args %/test_map %/test_heat %/test_format% %/test_tools_%,$(unit_progs))
+# Branches of the kernel's pure files that their unit tests take; fails under COVERAGE_MIN (90) percent.
+coverage:
+	$(Q)$(MAKE) --no-print-directory O=$(O)/cov CFLAGS="-Og -g --coverage" LDFLAGS=--coverage tests
+	$(Q)find $(O)/cov -name '*.gcda' -delete
+	$(Q)O=$(O)/cov tests/suites.sh unit $(patsubst $(O)/%,$(O)/cov/%,$(pure_tests))
+	$(Q)tests/coverage.sh $(O)/cov $(kernel_pure)
 lint:
 	$(Q)tests/lint.sh
 setup:

@@ -33,7 +33,7 @@ scripts() {
 # What every target is for.
 declare -A scripts_of=(
 	[all]="" [help]="" [modules]="" [install]="" [modules_install]="" [dkms]="" [uninstall]=""
-	[setup]="setup.sh" [clean]="clean.sh" [lint]="lint.sh" [fuzz]="fuzz/run"
+	[setup]="setup.sh" [clean]="clean.sh" [lint]="lint.sh" [coverage]="suites.sh unit coverage.sh" [fuzz]="fuzz/run"
 	[check]="setup.sh suites.sh unit suites.sh build suites.sh vm suites.sh verdict"
 	[check-unit]="suites.sh unit suites.sh verdict"
 	[check-vm]="suites.sh vm suites.sh verdict"
