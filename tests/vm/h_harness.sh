@@ -67,6 +67,8 @@ expect "a splat fails a run that ends with 0" 97 --extra-module "$work/6.1/tier-
 expect "a splat that was expected and is not there is a failure" 97 --expect-splat bug -c true
 expect "the script's exit code comes back" 7 -c 'exit 7'
 expect "a timeout is a failure" 124 --timeout 8 -c 'sleep 1000'
+expect "a guest that does not boot is a failure" 96 --boot-timeout 1 -c true
+check "... after another try" grep -q 'no boot in 1 s before the guest was up: once more' "$work/log"
 expect "a guest that dies is a failure" 96 -c 'echo b >/proc/sysrq-trigger; sleep 60'
 expect "a kill that never came is a failure" 95 --kill-on NEVER -c true
 expect "a wrong option is an error of its own" 125 --disk ssd=1G,speed=7 -c true

@@ -4,6 +4,7 @@
 # force, module unload, read-only.
 #
 # vm: --disk meta=64M --disk a=64M --disk b=64M --disk c=64M --disk d=64M --timeout 480
+# vm-light: it measures no time
 . /src/tests/vm/pool.sh
 
 a=$(disk a) b=$(disk b) c=$(disk c) meta=$(disk meta)

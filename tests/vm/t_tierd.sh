@@ -4,6 +4,7 @@
 # kill -9, leaves moves to end cleanly, and is on good terms with systemd, journal and bus.
 #
 # vm: --systemd --disk ssd=256M --disk hdd=512M --timeout 600
+# vm-light: it measures no time
 # vm-kernels: 6.1
 . /src/tests/vm/lib.sh
 
