@@ -3,6 +3,7 @@
 #
 # The harness tests itself: each detector once, with a module that is bad on purpose; every way a run can
 # end; disks that survive a kill; files that come back; nothing left behind.
+# vm-light: it measures no time that a busy host would spoil
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/vm/hostlib.sh

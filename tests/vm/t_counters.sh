@@ -3,6 +3,7 @@
 # Counters of I/O per extent are exact, tell sequential from random, and say what they belong to.
 #
 # vm: --disk meta=64M --disk a=64M --disk b=64M --timeout 240
+# vm-light: it measures no time that a busy host would spoil
 # vm-kernels: 6.1 6.12
 . /src/tests/vm/pool.sh
 

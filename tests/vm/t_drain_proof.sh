@@ -3,6 +3,7 @@
 # What t_drain.sh finds nothing with finds something, when the protocol's key step is left out.
 #
 # vm: --module-variant drain2 --disk meta=64M --disk a=64M --disk b=64M --timeout 480
+# vm-light: it measures no time that a busy host would spoil
 # vm-make: modules KERNELS=6.1 DRAIN_STRESS=2
 . /src/tests/vm/drain.sh
 hammer 60

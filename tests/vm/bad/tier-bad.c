@@ -3,7 +3,7 @@
  * A module that is bad on purpose: modprobe tier-bad bug=<name> makes the kernel find that bug, so that the
  * harness can show that each of its detectors (tests/vm/harness/splat.py) bites. Never for a real machine.
  */
-#include <linux/delay.h>
+#include <linux/ktime.h>
 #include <linux/kthread.h>
 #include <linux/list.h>
 #include <linux/module.h>
@@ -28,13 +28,14 @@ static void bad_hung_task(void)
 	kthread_run(sleep_forever, NULL, "tier-bad-hung");
 }
 
+/* By the clock: where a busy host spoils the calibration, mdelay() is too short. */
 static void spin(unsigned int seconds)
 {
-	unsigned int ms;
+	ktime_t end = ktime_add_ms(ktime_get(), seconds * 1000);
 
 	spin_lock(&lock);
-	for (ms = 0; ms < seconds * 1000; ms++)
-		mdelay(1);
+	while (ktime_before(ktime_get(), end))
+		cpu_relax();
 	spin_unlock(&lock);
 }
 
