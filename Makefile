@@ -336,12 +336,11 @@ check-matrix: tests
 # The format and the offline tools with clang's libFuzzer; the short form is in check-unit.
 fuzz:
 	$(Q)tests/fuzz/run
-pure_tests = $(filter %/test_args %/test_map %/test_heat %/test_format% %/test_tools_%,$(unit_progs))
 # Branches of the kernel's pure files that their unit tests take; fails under COVERAGE_MIN (90) percent.
 coverage:
 	$(Q)$(MAKE) --no-print-directory O=$(O)/cov CFLAGS="-Og -g --coverage" LDFLAGS=--coverage tests
 	$(Q)find $(O)/cov -name '*.gcda' -delete
-	$(Q)O=$(O)/cov tests/suites.sh unit $(patsubst $(O)/%,$(O)/cov/%,$(pure_tests))
+	$(Q)O=$(O)/cov tests/suites.sh unit $(patsubst $(O)/%,$(O)/cov/%,$(filter-out %/test_plan_scale,$(unit_progs)))
 	$(Q)tests/coverage.sh $(O)/cov $(kernel_pure)
 lint:
 	$(Q)tests/lint.sh
