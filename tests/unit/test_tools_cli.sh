@@ -8,18 +8,6 @@ tmp=$(mktemp -d) || exit 1
 at_end rm -rf "$tmp"
 cd "$tmp" || exit 1
 
-# exits CODE WORDS COMMAND...: the code, and its output has the words
-exits() {
-	local want=$1 words=$2 output code
-	shift 2
-	output=$("$@" 2>&1 </dev/null)
-	code=$?
-	if [ $code -eq "$want" ] && grep -qF -- "$words" <<<"$output"; then
-		pass "exit code $want: $*"
-	else
-		fail "exit code $want, '$words': $*" "exit code $code: $output"
-	fi
-}
 # spoil FILE BLOCK [BYTE]: another byte in a block of 4 KiB
 spoil() { printf '\377\376' | dd of="$1" bs=1 seek=$(($2 * 4096 + ${3:-100})) conv=notrunc status=none; }
 sum() { md5sum <"$1"; }

@@ -6,6 +6,7 @@
 #   check "what must hold" command...       passes if the command succeeds
 #   check_fails "what" command...           passes if it fails with an exit code (not by a signal)
 #   check_equal "what" expected actual
+#   exits CODE "words" command...           passes if it ends with that code, and its output has the words
 #   pass "what" / fail "what" [detail]      a verdict reached in another way
 #   skip "what" "why"                       only for what this machine cannot do
 #   note text...                            a line in the log
@@ -54,6 +55,18 @@ check_fails() {
 	fi
 	fail "$what" "expected an error, got exit code $code of: $*"$'\n'"$(tail -n 20 "$output")"
 	return 1
+}
+
+exits() {
+	local want=$1 words=$2 output code
+	shift 2
+	output=$("$@" 2>&1 </dev/null)
+	code=$?
+	if [ $code -eq "$want" ] && grep -qF -- "$words" <<<"$output"; then
+		pass "exit code $want, '$words': $*"
+	else
+		fail "exit code $want, '$words': $*" "exit code $code: $output"
+	fi
 }
 
 check_equal() {

@@ -11,15 +11,6 @@
 column() { "$@" --noheadings 2>/dev/null | xargs; }
 used() { column tvs -o vol_used_extents "$1"; }
 has_used() { [ "$(used "$1")" -eq "$2" ]; }
-# exits CODE WORDS COMMAND...: the code, and the output has the words
-exits() {
-	local want=$1 words=$2 output code
-	shift 2
-	output=$("$@" 2>&1 </dev/null)
-	code=$?
-	check_equal "exit code of: $*" "$want" $code
-	check "... says '$words'" grep -qF -- "$words" <<<"$output" || note "$output"
-}
 
 date -s '2031-05-05 12:00:00' >/dev/null	# far from the default window
 meta=$(make_lv ssd meta 100m) t0=$(make_lv ssd t0 500m) t1=$(make_lv hdd t1 1000m) t2=$(make_lv hdd t2 200m)

@@ -8,18 +8,6 @@
 # vm-kernels: 6.1
 . /src/tests/vm/lib.sh
 
-# exits CODE WORDS COMMAND...: the code, and the output has the words
-exits() {
-	local want=$1 words=$2 output code
-	shift 2
-	output=$("$@" 2>&1 </dev/null)
-	code=$?
-	if [ $code -eq "$want" ] && grep -qF -- "$words" <<<"$output"; then
-		pass "exit code $want, '$words': $*"
-	else
-		fail "exit code $want, '$words': $*" "exit code $code: $output"
-	fi
-}
 column() { "$@" --noheadings 2>/dev/null | xargs; }
 logged() { journalctl -q -u tierd _COMM=tierd -o cat | grep -cE -- "$1"; }
 has_logged() { [ "$(logged "$1")" -gt "${2:-0}" ]; }

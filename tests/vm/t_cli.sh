@@ -13,18 +13,6 @@ t1=$(make_lv hdd t1 305M) more=$(make_lv hdd more 120M)
 t2=$(make_lv nl t2 609M) spare=$(make_lv nl spare 64M)
 create=(tpcreate -s 16m -m ssd/meta pool0 --tier 0:ssd/t0 --tier 1:hdd/t1 --tier "2:$t2")
 
-# exits CODE WORDS COMMAND...: the code, and the message names the object
-exits() {
-	local want=$1 words=$2 output code
-	shift 2
-	output=$("$@" 2>&1 </dev/null)
-	code=$?
-	if [ $code -eq "$want" ] && grep -qF -- "$words" <<<"$output"; then
-		pass "exit code $want: $*"
-	else
-		fail "exit code $want, '$words': $*" "exit code $code: $output"
-	fi
-}
 # column COMMAND...: the one value of a report, without headings
 column() { "$@" --noheadings | sed 's/ *$//'; }
 # json EXPRESSION COMMAND...: a Python expression over the rows of a JSON report

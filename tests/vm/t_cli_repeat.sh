@@ -15,18 +15,6 @@ column() { "$@" --noheadings | xargs; }
 devices() { dmsetup info -c --noheadings --separator ' ' -o name,tables_loaded | grep -v '^No dev' | sort | xargs; }
 sectors() { blockdev --getsz "/dev/mapper/$1"; }
 
-# exits CODE WORDS COMMAND...: the code, and the output has the words
-exits() {
-	local want=$1 words=$2 output code
-	shift 2
-	output=$("$@" 2>&1 </dev/null)
-	code=$?
-	if [ $code -eq "$want" ] && grep -qF -- "$words" <<<"$output"; then
-		pass "exit code $want: $*"
-	else
-		fail "exit code $want, '$words': $*" "exit code $code: $output"
-	fi
-}
 
 # steps COMMAND...: which of its ioctls change something, as numbers
 steps() {

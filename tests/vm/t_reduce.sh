@@ -8,18 +8,6 @@
 # vm-kernels: 6.1
 . /src/tests/vm/pool.sh
 
-# exits CODE WORDS COMMAND...: the code, and the output has the words
-exits() {
-	local want=$1 words=$2 output code
-	shift 2
-	output=$("$@" 2>&1 </dev/null)
-	code=$?
-	if [ $code -eq "$want" ] && grep -qF -- "$words" <<<"$output"; then
-		pass "exit code $want, '$words': $*"
-	else
-		fail "exit code $want, '$words': $*" "exit code $code: $output"
-	fi
-}
 column() { "$@" --noheadings | xargs; }
 states() { column tps --devices -o dev_idx,dev_state p; }
 used() { column tps --devices -o dev_used --units b --nosuffix -S "dev_idx=$1" p; }

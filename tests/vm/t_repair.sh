@@ -12,18 +12,6 @@ modprobe dm-tier && modprobe loop
 meta=$(make_lv ssd meta 96M) meta2=$(make_lv hdd meta2 200M)
 t0=$(make_lv ssd t0 193M) t1=$(make_lv hdd t1 305M) more=$(make_lv hdd more 120M)
 
-# exits CODE WORDS COMMAND...: the code, and the output has the words
-exits() {
-	local want=$1 words=$2 output code
-	shift 2
-	output=$("$@" 2>&1 </dev/null)
-	code=$?
-	if [ $code -eq "$want" ] && grep -qF -- "$words" <<<"$output"; then
-		pass "exit code $want: $*"
-	else
-		fail "exit code $want, '$words': $*" "exit code $code: $output"
-	fi
-}
 volumes="files raw sparse"
 sums() { local v; for v in $volumes; do md5sum <"/dev/tier/pool0/$v"; done; }
 up() { tpchange -ay pool0 && udevadm settle; }

@@ -7,18 +7,6 @@
 # vm-light: it measures no time
 . /src/tests/vm/lib.sh
 
-# exits CODE WORDS COMMAND...: the code, and the output has the words
-exits() {
-	local want=$1 words=$2 output code
-	shift 2
-	output=$("$@" 2>&1 </dev/null)
-	code=$?
-	if [ $code -eq "$want" ] && grep -qF -- "$words" <<<"$output"; then
-		pass "exit code $want, '$words': $*"
-	else
-		fail "exit code $want, '$words': $*" "exit code $code: $output"
-	fi
-}
 column() { "$@" --noheadings | xargs; }
 rows() { "$@" --reportformat json | python3 -c 'import json, sys
 print(len(list(json.load(sys.stdin)["report"][0].values())[0]))'; }
