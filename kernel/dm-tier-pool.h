@@ -49,6 +49,20 @@ int dm_tier_pool_message(struct dm_tier_pool *pool, unsigned int argc, char **ar
 			 char *result, unsigned int maxlen);
 
 /*
+ * dm-tier-pool-table.c: a table of the pool, ti->private.  ctr may block for as long
+ * as the devices take to answer; 0 or -errno, and ti->error.
+ */
+int dm_tier_table_ctr(struct dm_target *ti, unsigned int argc, char **argv);
+void dm_tier_table_free(struct dm_target *ti, struct dm_tier_pool_table *c);
+/* NULL: it names no device with that UUID. */
+struct dm_dev *dm_tier_table_member(struct dm_tier_pool_table *c, const u8 *uuid);
+
+/* dm-tier-pool-target.c.  The pool that is bound to that metadata device, counted; or NULL. */
+struct dm_tier_pool *dm_tier_pool_get_active(dev_t meta_dev);
+/* Do the table's devices and the pool's records fit together?  admin held; logs why not. */
+int dm_tier_pool_check_members(struct dm_tier_pool *pool, struct dm_tier_pool_table *c);
+
+/*
  * dm-tier-load.c: reads the metadata into a fresh pool; *ret_error is a constant
  * text.  @expected: the superblock by which the pool was made.
  */
