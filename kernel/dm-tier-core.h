@@ -332,12 +332,14 @@ struct dm_tier_pool {
 	struct list_head list;		/* registry */
 	struct mapped_device *md;	/* the pool device; not counted */
 	dev_t meta_dev;			/* key of the registry */
+	u8 uuid[16];			/* constant */
 
 	struct mutex admin;		/* see the head of this file */
-	struct mutex bound_lock;	/* innermost; for events */
+	struct mutex bound_lock;	/* innermost; for bound and leaving */
 	struct dm_tier_pool_table *bound; /* [A] and bound_lock: the table in force, or NULL */
 	bool read_only;			/* constant */
-	bool leaving;			/* registry_lock: being unbound, still writing */
+	bool loading;			/* registry_lock: not bound yet, not to be found */
+	bool leaving;			/* bound_lock: being unbound, still writing */
 	struct dm_tier_features features; /* [A] */
 
 	spinlock_t lock;		/* see the head of this file */

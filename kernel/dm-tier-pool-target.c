@@ -19,10 +19,17 @@
 #include "dm-tier-pool.h"
 #include "dm-tier-volume.h"
 
+static int refuse(const char *name, const char *why)
+{
+	DMERR("%s: %s", name, why);
+	return -EINVAL;
+}
+
 /* Registry -------------------------------------------------------------------*/
 
+/* Held for lookups only: a pool whose devices hang must not stop the others. */
 static DEFINE_MUTEX(registry_lock);
-static LIST_HEAD(registry);		/* pools that are bound */
+static LIST_HEAD(registry);		/* pools that are being loaded, or bound */
 
 static struct dm_tier_pool *find_by_meta(dev_t meta_dev)
 {
@@ -40,7 +47,7 @@ struct dm_tier_pool *dm_tier_pool_find(struct mapped_device *md)
 
 	mutex_lock(&registry_lock);
 	list_for_each_entry(pool, &registry, list)
-		if (pool->md == md && !pool->leaving)
+		if (pool->md == md && !pool->loading && !READ_ONCE(pool->leaving))
 			found = pool;
 	if (found)
 		dm_tier_pool_get(found);
@@ -54,19 +61,54 @@ struct dm_tier_pool *dm_tier_pool_get_active(dev_t meta_dev)
 
 	mutex_lock(&registry_lock);
 	pool = find_by_meta(meta_dev);
+	if (pool && pool->loading)
+		pool = NULL;
 	if (pool)
 		dm_tier_pool_get(pool);
 	mutex_unlock(&registry_lock);
 	return pool;
 }
 
-/* Binding --------------------------------------------------------------------*/
-
-static int refuse(const char *name, const char *why)
+/* One pool, one set of metadata, one RAM pool: registry_lock held. */
+static bool active_elsewhere(struct dm_tier_pool_table *c)
 {
-	DMERR("%s: %s", name, why);
-	return -EINVAL;
+	struct dm_tier_pool *pool;
+
+	list_for_each_entry(pool, &registry, list)
+		if (pool->md == dm_table_get_md(c->ti->table) ||
+		    !memcmp(pool->uuid, c->super.uuid, 16))
+			return true;
+	return false;
 }
+
+/* A new pool, counted, entered as being loaded: no other will be made of its metadata. */
+static struct dm_tier_pool *enter_new(struct dm_tier_pool_table *c)
+{
+	struct dm_tier_pool *pool;
+
+	if (active_elsewhere(c)) {
+		refuse(c->meta_dev->name, "the pool is active with other metadata");
+		return ERR_PTR(-EINVAL);
+	}
+	pool = dm_tier_pool_alloc(c);
+	if (!IS_ERR(pool)) {
+		pool->loading = true;
+		list_add_tail(&pool->list, &registry);
+	}
+	return pool;
+}
+
+/* From now on others find it, or, if it could not be loaded, it is gone. */
+static void finish_loading(struct dm_tier_pool *pool, int error)
+{
+	mutex_lock(&registry_lock);
+	pool->loading = false;
+	if (error)
+		list_del_init(&pool->list);
+	mutex_unlock(&registry_lock);
+}
+
+/* Binding --------------------------------------------------------------------*/
 
 static struct dm_tier_device *find_record(struct dm_tier_pool *pool, const u8 *uuid)
 {
@@ -161,11 +203,34 @@ static void mark_dirty(struct dm_tier_device *dev)
 	spin_unlock(&pool->lock);
 }
 
-/* Switches to the table's devices and makes it the bound one; admin held. */
-static void bind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
+/*
+ * What ctr found active may be gone by the time of the resume.  Status or a
+ * message may be using it, so it is put with the table.
+ */
+static void forget_pool(struct dm_tier_pool_table *c)
+{
+	if (!c->pool)
+		return;
+	WARN_ON_ONCE(c->old_pool);
+	c->old_pool = c->pool;
+	WRITE_ONCE(c->pool, NULL);
+}
+
+/*
+ * Makes the table the bound one and switches to its devices; admin held.
+ * -EBUSY if the pool ends: the last table's dtr was faster.
+ */
+static int bind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 {
 	u32 i;
 
+	mutex_lock(&pool->bound_lock);
+	if (pool->leaving) {
+		mutex_unlock(&pool->bound_lock);
+		return -EBUSY;
+	}
+	pool->bound = c;
+	mutex_unlock(&pool->bound_lock);
 	for (i = 0; i < DM_TIER_MAX_DEVICES; i++) {
 		struct dm_tier_device *dev = pool->device[i];
 		struct dm_dev *dm_dev = dev->present ? dm_tier_table_member(c, dev->uuid) : NULL;
@@ -181,23 +246,12 @@ static void bind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 	spin_lock(&pool->lock);
 	pool->features = c->features;
 	spin_unlock(&pool->lock);
-	mutex_lock(&pool->bound_lock);
-	pool->bound = c;
-	mutex_unlock(&pool->bound_lock);
-	c->pool = pool;
-}
-
-/*
- * What ctr found active may be gone by the time of the resume.  Status or a
- * message may be using it, so it is put with the table.
- */
-static void forget_pool(struct dm_tier_pool_table *c)
-{
-	if (!c->pool)
-		return;
-	WARN_ON_ONCE(c->old_pool);
-	c->old_pool = c->pool;
-	WRITE_ONCE(c->pool, NULL);
+	if (c->pool != pool) {
+		forget_pool(c);
+		dm_tier_pool_get(pool);
+		WRITE_ONCE(c->pool, pool);
+	}
+	return 0;
 }
 
 /* Another table of this pool device is bound: takes its place. */
@@ -207,36 +261,18 @@ static int rebind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 
 	if (pool->md != dm_table_get_md(c->ti->table))
 		return refuse(c->meta_dev->name, "it belongs to another active pool");
-	if (memcmp(pool->meta->super.uuid, c->super.uuid, 16))
+	if (memcmp(pool->uuid, c->super.uuid, 16))
 		return refuse(c->meta_dev->name, "it holds another pool now");
 	if (pool->read_only != c->features.read_only)
 		return refuse(c->meta_dev->name,
 			      "read_only cannot change while the pool is active");
 	mutex_lock(&pool->admin);
 	r = dm_tier_pool_check_members(pool, c);
-	if (!r) {
-		if (c->pool != pool) {
-			forget_pool(c);
-			dm_tier_pool_get(pool);
-		}
-		bind(pool, c);
-	}
+	r = r ?: bind(pool, c);
 	mutex_unlock(&pool->admin);
 	if (!r)
 		dm_tier_io_kick_space(pool);
 	return r;
-}
-
-/* One pool, one set of metadata, one RAM pool: registry_lock held. */
-static bool active_elsewhere(struct dm_tier_pool_table *c)
-{
-	struct dm_tier_pool *pool;
-
-	list_for_each_entry(pool, &registry, list)
-		if (pool->md == dm_table_get_md(c->ti->table) ||
-		    !memcmp(pool->meta->super.uuid, c->super.uuid, 16))
-			return true;
-	return false;
 }
 
 /* Labels that a reload took from a pool that has ended since. */
@@ -261,53 +297,57 @@ static int read_labels(struct dm_tier_pool_table *c)
 	return 0;
 }
 
-static int bind_new(struct dm_tier_pool_table *c)
+/* May take as long as its devices take to answer. */
+static int load_and_bind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 {
-	struct dm_tier_pool *pool = dm_tier_pool_alloc(c);
 	const char *error = NULL;
 	int r;
 
-	if (IS_ERR(pool))
-		return PTR_ERR(pool);
+	forget_pool(c);
 	r = dm_tier_load(pool, c->meta_dev->bdev, &c->super, &error);
 	if (r) {
 		DMERR("%s: %s", c->meta_dev->name, error ?: "loading failed");
-		dm_tier_pool_put(pool);
 		return r;
 	}
 	r = read_labels(c);
-	r = r ?: dm_tier_pool_check_members(pool, c);
-	if (r) {
-		dm_tier_pool_put(pool);
+	if (r)
 		return r;
-	}
 	mutex_lock(&pool->admin);
-	bind(pool, c);
+	r = dm_tier_pool_check_members(pool, c);
+	r = r ?: bind(pool, c);
 	mutex_unlock(&pool->admin);
-	list_add_tail(&pool->list, &registry);
-	dm_tier_meta_start(pool);
-	return 0;
+	if (!r)
+		dm_tier_meta_start(pool);
+	return r;
 }
 
 static int pool_preresume(struct dm_target *ti)
 {
 	struct dm_tier_pool_table *c = ti->private;
 	struct dm_tier_pool *pool;
+	bool fresh;
 	int r = 0;
 
 	mutex_lock(&registry_lock);
 	pool = find_by_meta(c->meta_dev->bdev->bd_dev);
-	if (!pool)
-		forget_pool(c);
-	if (!pool && active_elsewhere(c))
-		r = refuse(c->meta_dev->name, "the pool is active with other metadata");
-	else if (!pool)
-		r = bind_new(c);
-	else if (pool->leaving)
-		r = -EBUSY;
-	else if (pool->bound != c)
-		r = rebind(pool, c);
+	fresh = !pool;
+	if (fresh)
+		pool = enter_new(c);
+	else if (pool->loading || READ_ONCE(pool->leaving))
+		pool = ERR_PTR(-EBUSY);
+	else
+		dm_tier_pool_get(pool);
 	mutex_unlock(&registry_lock);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+
+	if (fresh) {
+		r = load_and_bind(pool, c);
+		finish_loading(pool, r);
+	} else if (READ_ONCE(pool->bound) != c) {
+		r = rebind(pool, c);
+	}
+	dm_tier_pool_put(pool);
 	return r;
 }
 
@@ -420,11 +460,11 @@ static void pool_dtr(struct dm_target *ti)
 
 	if (pool) {
 		/* In one hold: another table may be taking our place. */
-		mutex_lock(&registry_lock);
+		mutex_lock(&pool->bound_lock);
 		last = pool->bound == c;
 		if (last)
-			pool->leaving = true;
-		mutex_unlock(&registry_lock);
+			WRITE_ONCE(pool->leaving, true);
+		mutex_unlock(&pool->bound_lock);
 	}
 	if (last)
 		unbind(pool);

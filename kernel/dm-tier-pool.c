@@ -287,6 +287,7 @@ struct dm_tier_pool *dm_tier_pool_alloc(struct dm_tier_pool_table *c)
 	INIT_WORK(&pool->reap_work, dm_tier_volume_reap);
 	pool->md = dm_table_get_md(c->ti->table);
 	pool->meta_dev = c->meta_dev->bdev->bd_dev;
+	memcpy(pool->uuid, c->super.uuid, sizeof(pool->uuid));
 	pool->read_only = c->features.read_only;
 	pool->features = c->features;
 	pool->extent_shift = ilog2(c->super.extent_sectors);

@@ -172,6 +172,26 @@ same_data refused
 checked
 check "away" pool_down
 
+# Another pool's metadata device hangs --------------------------------------------------------------------------------
+check "a pool" pool_up
+slice m2 65536 d
+slice d2 63488 d 65536
+other=$(tierformat -u 0xcd /dev/mapper/m2 0:/dev/mapper/d2)
+check "the table of another pool" bash -c "dmsetup create tp2 --notable && dmsetup load tp2 --table '$other'"
+check "its metadata device hangs" dmsetup suspend m2
+background resume dmsetup resume tp2
+in_disk_sleep() { grep -q '^State:.D' "/proc/${background_pid[resume]}/status"; }
+check "so does its activation" wait_for 10 in_disk_sleep
+check "a volume of the first pool comes meanwhile" timeout 20 dmsetup create v0 --table "$(volume_table 0)"
+check "a table of it is loaded again" timeout 20 dmsetup load tp --table "$pool_line"
+check "and resumed" timeout 20 bash -c 'dmsetup suspend tp && dmsetup resume tp'
+check "and all of it can go" timeout 20 bash -c 'udevadm settle; dmsetup remove --retry v0 && dmsetup remove --retry tp'
+check "the other one is still being activated" in_disk_sleep
+check "its metadata device answers" dmsetup resume m2
+ended resume "it is active"
+check_equal "rw" "0 2048 tier-pool rw" "$(dmsetup status tp2 | cut -d' ' -f1-4)"
+check "away" bash -c 'udevadm settle; dmsetup remove --retry tp2 && dmsetup remove --retry d2 && dmsetup remove --retry m2'
+
 # Read only -----------------------------------------------------------------------------------------------------------
 sums() { for d in "$meta" "$a" "$b" "$c"; do blockdev --flushbufs "$d"; dd if="$d" bs=1M iflag=direct status=none | sha256sum; done; }
 before=$(sums)

@@ -3,9 +3,9 @@
  * Formats a pool and prints its table line, so that kernel suites need nothing
  * of the CLI:
  *
- *   tierformat [-e extent_kib] [-r region_kib] [-l log_kib] META TIER:DEV...
+ *   tierformat [-e extent_kib] [-r region_kib] [-l log_kib] [-u byte] META TIER:DEV...
  *
- * UUIDs are fixed (device i: all bytes i + 1), so that suites can name devices. The pool's logical block is the
+ * UUIDs are fixed (the pool: all bytes 0xab or -u; device i: all bytes i + 1), so that suites can name devices. The pool's logical block is the
  * largest of its data devices'.
  */
 #include <err.h>
@@ -57,21 +57,23 @@ int main(int argc, char **argv)
 	char cause[TIER_CAUSE_SIZE] = "";
 	int option, r, i;
 
-	while ((option = getopt(argc, argv, "e:r:l:")) != -1) {
-		unsigned long kib = strtoul(optarg, NULL, 10);
+	memset(pool.uuid, 0xab, sizeof(pool.uuid));
+	while ((option = getopt(argc, argv, "e:r:l:u:")) != -1) {
+		unsigned long number = strtoul(optarg, NULL, 0);
 
 		if (option == 'e')
-			pool.extent_sectors = kib * 2;
+			pool.extent_sectors = number * 2;
 		else if (option == 'r')
-			pool.region_sectors = kib * 2;
+			pool.region_sectors = number * 2;
 		else if (option == 'l')
-			pool.log_bytes = kib * 1024;
+			pool.log_bytes = number * 1024;
+		else if (option == 'u')
+			memset(pool.uuid, (int)number, sizeof(pool.uuid));
 		else
 			return 3;
 	}
 	if (argc - optind < 2)
 		errx(3, "expected META TIER:DEV...");
-	memset(pool.uuid, 0xab, sizeof(pool.uuid));
 	open_device(&pool.metadata, argv[optind]);
 	for (i = optind + 1; i < argc; i++)
 		add_device(&pool, &data[pool.nr_data++], argv[i], i - optind - 1);
