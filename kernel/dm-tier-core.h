@@ -165,6 +165,7 @@ struct dm_tier_device {
 	u32 tier, slots, state, reserve_slots;	/* [A] the record */
 	u8 uuid[16];			/* [A] */
 	bool failed;			/* a flush failed or is late */
+	bool left;			/* [A] a reload has taken it away */
 
 	struct dm_tier_slot *slot;	/* [L] */
 	unsigned long *free_map;	/* [L] bit set: free and not quarantined */
@@ -186,13 +187,15 @@ struct dm_tier_device {
 	bool drain_running;
 
 	spinlock_t flush_lock;		/* irqs off; guards the flush fields */
-	u64 flush_wanted, flush_started, flush_done, flush_ok;
+	u64 flush_wanted, flush_started, flush_done;
+	u64 flush_bad;			/* the last one that failed, 0 = none */
 	bool flush_running;
 	unsigned long flush_since;	/* jiffies, of the running one */
-	int flush_error;		/* of the last one that failed */
+	int flush_error;		/* of flush_bad */
+	int flush_status;		/* of the one that flush_failed_work is for */
 	bool flush_broken;		/* the last one that ended has failed */
 	struct bio flush_bio;
-	struct work_struct flush_work;
+	struct work_struct flush_work, flush_failed_work;
 };
 
 /* Volumes --------------------------------------------------------------------*/
@@ -231,8 +234,10 @@ struct dm_tier_volume {
 	struct dm_tier_change *change;	/* [L] */
 
 	spinlock_t flush_lock;		/* guards flushing[] against dirty, and: */
+	u64 unflushed;			/* devices to flush again; that it failed was told */
 	u32 flush_failures;
-	bool flush_lost;		/* what was not flushed is gone: tell one FLUSH */
+	u32 flush_losses;		/* times that what was not flushed may have got lost */
+	u32 flush_told;			/* ... of which a FLUSH has told */
 	u16 flushing[DM_TIER_MAX_DEVICES];	/* FLUSHes under way, per device */
 };
 

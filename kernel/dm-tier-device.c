@@ -6,11 +6,13 @@
 #include <linux/delay.h>
 #include <linux/mm.h>
 #include "dm-tier-device.h"
+#include "dm-tier-io.h"
 #include "dm-tier-meta.h"
 #include "dm-tier-pool.h"
 
 static void drain_work(struct work_struct *work);
 static void send_flush(struct work_struct *work);
+static void flush_failed(struct work_struct *work);
 
 struct dm_tier_device *dm_tier_device_alloc(struct dm_tier_pool *pool, u32 idx)
 {
@@ -29,6 +31,7 @@ struct dm_tier_device *dm_tier_device_alloc(struct dm_tier_pool *pool, u32 idx)
 	INIT_LIST_HEAD(&dev->waiters);
 	INIT_WORK(&dev->drain_work, drain_work);
 	INIT_WORK(&dev->flush_work, send_flush);
+	INIT_WORK(&dev->flush_failed_work, flush_failed);
 	spin_lock_init(&dev->drain_lock);
 	spin_lock_init(&dev->flush_lock);
 	return dev;
@@ -40,6 +43,7 @@ void dm_tier_device_free(struct dm_tier_device *dev)
 		return;
 	cancel_work_sync(&dev->drain_work);
 	cancel_work_sync(&dev->flush_work);
+	cancel_work_sync(&dev->flush_failed_work);
 	free_percpu(dev->inflight);
 	kvfree(dev->slot);
 	kvfree(dev->free_map);
@@ -197,8 +201,8 @@ static void flush_ended(struct dm_tier_device *dev, int error)
 		dev->flush_error = error;
 		atomic64_inc(&dev->errors);
 		dev->failed = true;
+		dev->flush_bad = dev->flush_started;
 	} else {
-		dev->flush_ok = dev->flush_started;
 		well = dev->failed;
 		dev->failed = false;
 	}
@@ -224,7 +228,23 @@ static void flush_endio(struct bio *bio)
 	int error = blk_status_to_errno(bio->bi_status);
 
 	bio_uninit(bio);
-	flush_ended(dev, error);
+	if (error) {
+		dev->flush_status = error;
+		queue_work(dev->pool->dev_wq, &dev->flush_failed_work);
+		return;
+	}
+	flush_ended(dev, 0);
+	dm_tier_device_job_put(dev);
+}
+
+/* Volumes know of it before the next flush, whoever wants that, can succeed. */
+static void flush_failed(struct work_struct *work)
+{
+	struct dm_tier_device *dev =
+		container_of(work, struct dm_tier_device, flush_failed_work);
+
+	dm_tier_io_flush_failed(dev);
+	flush_ended(dev, dev->flush_status);
 	dm_tier_device_job_put(dev);
 }
 
@@ -235,6 +255,7 @@ static void send_flush(struct work_struct *work)
 	struct block_device *bdev;
 
 	if (!dm_tier_device_job_get(dev, &bdev)) {
+		dm_tier_io_flush_failed(dev);
 		flush_ended(dev, -EIO);
 		return;
 	}
@@ -272,7 +293,8 @@ static bool flush_over(struct dm_tier_device *dev, u64 ticket, int *ret_error)
 
 	spin_lock_irqsave(&dev->flush_lock, flags);
 	over = dev->flush_done >= ticket;
-	*ret_error = dev->flush_ok >= ticket ? 0 : dev->flush_error;
+	/* A later success says nothing of this one; a later failure may be taken for its own. */
+	*ret_error = dev->flush_bad >= ticket ? dev->flush_error : 0;
 	spin_unlock_irqrestore(&dev->flush_lock, flags);
 	return over;
 }
@@ -433,6 +455,7 @@ void dm_tier_device_reset(struct dm_tier_device *dev)
 	dev->slot = NULL;
 	dev->free_map = NULL;
 	dev->failed = false;
+	dev->left = false;
 	atomic64_set(&dev->errors, 0);
 	dev->slots = 0;
 	dev->free = 0;

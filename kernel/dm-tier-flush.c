@@ -63,8 +63,9 @@ void dm_tier_io_fua_done(struct dm_tier_bio *tb)
 /*
  * Flushes the devices that this volume has written to.  A flush under way is
  * counted before its dirty bit is cleared, so that no FLUSH passes one by.
+ * *ret_failures, *ret_told: as it began.
  */
-static int flush_devices(struct dm_tier_volume *v, u32 *ret_failures)
+static int flush_devices(struct dm_tier_volume *v, u32 *ret_failures, u32 *ret_told)
 {
 	struct dm_tier_pool *pool = v->pool;
 	u64 ticket[DM_TIER_MAX_DEVICES];
@@ -74,10 +75,12 @@ static int flush_devices(struct dm_tier_volume *v, u32 *ret_failures)
 
 	spin_lock(&v->flush_lock);
 	*ret_failures = v->flush_failures;
+	*ret_told = v->flush_told;
 	for (i = 0; i < DM_TIER_MAX_DEVICES; i++) {
-		if (!test_bit(i, &v->dirty) && !v->flushing[i])
+		if (!test_bit(i, &v->dirty) && !(v->unflushed & (1ULL << i)) && !v->flushing[i])
 			continue;
 		v->flushing[i]++;
+		v->unflushed &= ~(1ULL << i);
 		clear_bit(i, &v->dirty);
 		mask |= 1ULL << i;
 	}
@@ -96,7 +99,7 @@ static int flush_devices(struct dm_tier_volume *v, u32 *ret_failures)
 		spin_lock(&v->flush_lock);
 		/* Of a device that is no member any more nothing can be flushed. */
 		if (error && dm_tier_device_is_member(pool->device[i]))
-			set_bit(i, &v->dirty);
+			v->unflushed |= 1ULL << i;
 		v->flushing[i]--;
 		spin_unlock(&v->flush_lock);
 		r = r ?: error;
@@ -110,15 +113,15 @@ static int flush_devices(struct dm_tier_volume *v, u32 *ret_failures)
  */
 static int flush_volume(struct dm_tier_volume *v, bool committed)
 {
-	u32 failures;
-	int r = flush_devices(v, &failures);
+	u32 failures, told;
+	int r = flush_devices(v, &failures, &told);
 
 	if (!committed)
 		r = r ?: -EIO;
 	spin_lock(&v->flush_lock);
-	if (v->flush_lost)
+	if (v->flush_losses != told)
 		r = r ?: -EIO;
-	v->flush_lost = false;
+	v->flush_told = v->flush_losses;
 	if (r)
 		v->flush_failures++;
 	if (r || failures == v->flush_failures)
@@ -127,15 +130,40 @@ static int flush_volume(struct dm_tier_volume *v, bool committed)
 	return r;
 }
 
+/* Every FLUSH that is under way, or the next one, tells it; flush_lock held. */
+static void __lost(struct dm_tier_volume *v)
+{
+	v->flush_losses++;
+	v->flush_failures++;
+	WRITE_ONCE(v->flush_failed, true);
+}
+
 void dm_tier_io_forget_dirty(struct dm_tier_volume *v, u32 device, bool lost)
 {
 	spin_lock(&v->flush_lock);
-	if (test_and_clear_bit(device, &v->dirty) && lost) {
-		v->flush_lost = true;
-		v->flush_failures++;
-		WRITE_ONCE(v->flush_failed, true);
-	}
+	if (test_and_clear_bit(device, &v->dirty) && lost)
+		__lost(v);
+	v->unflushed &= ~(1ULL << device);
 	spin_unlock(&v->flush_lock);
+}
+
+void dm_tier_io_flush_failed(struct dm_tier_device *dev)
+{
+	struct dm_tier_pool *pool = dev->pool;
+	u32 id;
+
+	spin_lock(&pool->lock);
+	for (id = 0; id < DM_TIER_MAX_VOLUMES; id++) {
+		struct dm_tier_volume *v = pool->volume[id];
+
+		if (!v)
+			continue;
+		spin_lock(&v->flush_lock);
+		if (test_bit(dev->idx, &v->dirty) || v->flushing[dev->idx])
+			__lost(v);
+		spin_unlock(&v->flush_lock);
+	}
+	spin_unlock(&pool->lock);
 }
 
 /* The first visit fixes what to wait for: all changes of the volume so far. */

@@ -47,6 +47,11 @@ void dm_tier_io_kick_credits(struct dm_tier_pool *pool);
  * was not is gone, which one FLUSH of the volume must report.
  */
 void dm_tier_io_forget_dirty(struct dm_tier_volume *v, u32 device, bool lost);
+/*
+ * A flush of the device has failed, whoever wanted it, and may have lost what
+ * was in its cache: a FLUSH of each volume that has written there reports it.
+ */
+void dm_tier_io_flush_failed(struct dm_tier_device *dev);
 
 /*
  * The pool is being unbound: what needs a commit fails from now on, and what has

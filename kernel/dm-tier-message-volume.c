@@ -112,6 +112,12 @@ static int end_extents(struct dm_tier_volume *v, u32 from, bool delete)
 	dm_tier_migrate_stop(pool, v, NULL, from, MOVE_GONE);
 	dm_tier_migrate_wait(pool, v, NULL, from);
 	spin_lock(&pool->lock);
+	/* The wait gives up when metadata cannot be written. */
+	if (__dm_tier_migrate_has(v, from)) {
+		spin_unlock(&pool->lock);
+		dm_tier_message_change_end(pool, spare);
+		return -EROFS;
+	}
 	pool->nr_reaping += !v->reap_seq;
 	v->reap_seq = __dm_tier_meta_touch_volume(v, false, &spare);
 	v->reap_from = from;

@@ -251,6 +251,16 @@ void dm_tier_migrate_wait(struct dm_tier_pool *pool, struct dm_tier_volume *v,
 	wait_event(pool->move_wait, all_ended(pool, v, dev, from_extent));
 }
 
+bool __dm_tier_migrate_has(struct dm_tier_volume *v, u32 from_extent)
+{
+	struct dm_tier_move *m;
+
+	list_for_each_entry(m, &v->pool->moves, list)
+		if (matches(m, v, NULL, from_extent))
+			return true;
+	return false;
+}
+
 int dm_tier_migrate_cancel(struct dm_tier_volume *v, u32 extent)
 {
 	struct dm_tier_pool *pool = v->pool;

@@ -82,7 +82,9 @@ int dm_tier_migrate_cancel(struct dm_tier_volume *v, u32 extent);
 void dm_tier_migrate_stop(struct dm_tier_pool *pool, struct dm_tier_volume *v,
 			  struct dm_tier_device *dev, u32 from_extent,
 			  enum dm_tier_move_reason reason);
-/* Waits until they are finished. */
+/* Is one of them not finished?  pool->lock held. */
+bool __dm_tier_migrate_has(struct dm_tier_volume *v, u32 from_extent);
+/* Waits until they are finished, or in a commit while metadata cannot be written. */
 void dm_tier_migrate_wait(struct dm_tier_pool *pool, struct dm_tier_volume *v,
 			  struct dm_tier_device *dev, u32 from_extent);
 /* Whether moves may be queued and start: not while the pool is suspended. */

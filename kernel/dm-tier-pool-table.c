@@ -134,6 +134,26 @@ static void copy_identity(const struct dm_tier_super *super, struct dm_tier_supe
 	ret_super->logical_block_bytes = super->logical_block_bytes;
 }
 
+/* What would be refused at the resume would cost the table that is live. */
+static int find_active(struct construction *con, struct dm_target *ti)
+{
+	struct dm_tier_pool_table *c = ti->private;
+	struct dm_tier_pool *active = dm_tier_pool_get_active(c->meta_dev->bdev->bd_dev);
+	struct dm_tier_pool *other;
+
+	if (IS_ERR(active)) {
+		ti->error = "The pool is being loaded";
+		return PTR_ERR(active);
+	}
+	con->active = active;
+	other = active ? NULL : dm_tier_pool_find(dm_table_get_md(ti->table));
+	if (!other)
+		return 0;
+	dm_tier_pool_put(other);
+	ti->error = "The pool is active with other metadata";
+	return -EINVAL;
+}
+
 static int get_meta_device(struct dm_target *ti, struct construction *con, const char *path)
 {
 	struct dm_tier_pool_table *c = ti->private;
@@ -144,7 +164,9 @@ static int get_meta_device(struct dm_target *ti, struct construction *con, const
 		ti->error = "No such metadata device";
 		return r;
 	}
-	con->active = dm_tier_pool_get_active(c->meta_dev->bdev->bd_dev);
+	r = find_active(con, ti);
+	if (r)
+		return r;
 	if (is_reload(con, ti))
 		copy_identity(&con->active->meta->super, &c->super);
 	else
@@ -198,11 +220,11 @@ static int check_bound(struct dm_target *ti, struct dm_tier_pool *pool)
 		ti->error = "Interrupted while the pool was busy";
 		return -EINTR;
 	}
-	if (pool->bound)
-		r = dm_tier_pool_check_members(pool, c);
+	if (pool->bound && !READ_ONCE(pool->leaving))
+		r = dm_tier_pool_check_table(pool, c);
 	mutex_unlock(&pool->admin);
 	if (r)
-		ti->error = "The devices do not fit to the active pool: see the line above";
+		ti->error = "The table does not fit to the active pool: see the line above";
 	if (!r && pool->md == dm_table_get_md(ti->table)) {
 		dm_tier_pool_get(pool);
 		c->pool = pool;

@@ -62,8 +62,8 @@ struct dm_tier_pool *dm_tier_pool_get_active(dev_t meta_dev)
 	mutex_lock(&registry_lock);
 	pool = find_by_meta(meta_dev);
 	if (pool && pool->loading)
-		pool = NULL;
-	if (pool)
+		pool = ERR_PTR(-EBUSY);
+	else if (pool)
 		dm_tier_pool_get(pool);
 	mutex_unlock(&registry_lock);
 	return pool;
@@ -81,21 +81,31 @@ static bool active_elsewhere(struct dm_tier_pool_table *c)
 	return false;
 }
 
-/* A new pool, counted, entered as being loaded: no other will be made of its metadata. */
+/*
+ * A new pool, counted, entered as being loaded: no other will be made of its
+ * metadata.  Memory is taken without the lock, as reclaim may wait for a volume
+ * of another pool, and that for its resume.
+ */
 static struct dm_tier_pool *enter_new(struct dm_tier_pool_table *c)
 {
-	struct dm_tier_pool *pool;
+	struct dm_tier_pool *pool = dm_tier_pool_alloc(c);
+	int r = 0;
 
-	if (active_elsewhere(c)) {
-		refuse(c->meta_dev->name, "the pool is active with other metadata");
-		return ERR_PTR(-EINVAL);
-	}
-	pool = dm_tier_pool_alloc(c);
-	if (!IS_ERR(pool)) {
-		pool->loading = true;
+	if (IS_ERR(pool))
+		return pool;
+	pool->loading = true;
+	mutex_lock(&registry_lock);
+	if (find_by_meta(pool->meta_dev))
+		r = -EBUSY;
+	else if (active_elsewhere(c))
+		r = refuse(c->meta_dev->name, "the pool is active with other metadata");
+	else
 		list_add_tail(&pool->list, &registry);
-	}
-	return pool;
+	mutex_unlock(&registry_lock);
+	if (!r)
+		return pool;
+	dm_tier_pool_put(pool);
+	return ERR_PTR(r);
 }
 
 /* From now on others find it, or, if it could not be loaded, it is gone. */
@@ -141,12 +151,16 @@ static bool is_own_volume(struct dm_tier_pool *pool, struct block_device *bdev)
 	return own;
 }
 
-/* Do the table's devices and the records fit together? */
-int dm_tier_pool_check_members(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
+int dm_tier_pool_check_table(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 {
 	char uuid[DM_TIER_UUID_CHARS];
 	u32 i;
 
+	if (pool->md != dm_table_get_md(c->ti->table))
+		return refuse(c->meta_dev->name, "it belongs to another active pool");
+	if (pool->read_only != c->features.read_only)
+		return refuse(c->meta_dev->name,
+			      "read_only cannot change while the pool is active");
 	for (i = 0; i < c->nr_devices; i++) {
 		struct dm_tier_device *dev = find_record(pool, c->devices[i].label.device_uuid);
 		struct dm_dev *dm_dev = c->devices[i].dev;
@@ -157,6 +171,10 @@ int dm_tier_pool_check_members(struct dm_tier_pool *pool, struct dm_tier_pool_ta
 			return refuse(dm_dev->name, "it is no member of the pool");
 		if (dev->state == DM_TIER_DEV_LOST)
 			return refuse(dm_dev->name, "it was given up as lost");
+		/* What was in its cache may be gone, and RAM counts on that. */
+		if (dev->left)
+			return refuse(dm_dev->name,
+				      "it has left the active pool: deactivate that first");
 		if (dev->bdev && dev->bdev != dm_dev->bdev)
 			return refuse(dm_dev->name,
 				      "a member cannot be exchanged while it is in use");
@@ -239,6 +257,8 @@ static int bind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 			dm_dev = NULL;
 		if (dm_dev && !dev->bdev)
 			mark_dirty(dev);
+		if (!dm_dev && dev->bdev && !pool->read_only)
+			dev->left = true;
 		WRITE_ONCE(dev->bdev, dm_dev ? dm_dev->bdev : NULL);
 		if (dm_dev && dev->state == DM_TIER_DEV_NEW && !pool->read_only)
 			bring_online(dev);
@@ -259,15 +279,11 @@ static int rebind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 {
 	int r;
 
-	if (pool->md != dm_table_get_md(c->ti->table))
-		return refuse(c->meta_dev->name, "it belongs to another active pool");
 	if (memcmp(pool->uuid, c->super.uuid, 16))
 		return refuse(c->meta_dev->name, "it holds another pool now");
-	if (pool->read_only != c->features.read_only)
-		return refuse(c->meta_dev->name,
-			      "read_only cannot change while the pool is active");
-	mutex_lock(&pool->admin);
-	r = dm_tier_pool_check_members(pool, c);
+	if (mutex_lock_killable(&pool->admin))
+		return -EINTR;
+	r = dm_tier_pool_check_table(pool, c);
 	r = r ?: bind(pool, c);
 	mutex_unlock(&pool->admin);
 	if (!r)
@@ -313,7 +329,7 @@ static int load_and_bind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c
 	if (r)
 		return r;
 	mutex_lock(&pool->admin);
-	r = dm_tier_pool_check_members(pool, c);
+	r = dm_tier_pool_check_table(pool, c);
 	r = r ?: bind(pool, c);
 	mutex_unlock(&pool->admin);
 	if (!r)
@@ -324,26 +340,19 @@ static int load_and_bind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c
 static int pool_preresume(struct dm_target *ti)
 {
 	struct dm_tier_pool_table *c = ti->private;
-	struct dm_tier_pool *pool;
-	bool fresh;
+	struct dm_tier_pool *pool = dm_tier_pool_get_active(c->meta_dev->bdev->bd_dev);
+	bool fresh = !pool;
 	int r = 0;
 
-	mutex_lock(&registry_lock);
-	pool = find_by_meta(c->meta_dev->bdev->bd_dev);
-	fresh = !pool;
 	if (fresh)
 		pool = enter_new(c);
-	else if (pool->loading || READ_ONCE(pool->leaving))
-		pool = ERR_PTR(-EBUSY);
-	else
-		dm_tier_pool_get(pool);
-	mutex_unlock(&registry_lock);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-
 	if (fresh) {
 		r = load_and_bind(pool, c);
 		finish_loading(pool, r);
+	} else if (READ_ONCE(pool->leaving)) {
+		r = -EBUSY;
 	} else if (READ_ONCE(pool->bound) != c) {
 		r = rebind(pool, c);
 	}

@@ -57,10 +57,13 @@ void dm_tier_table_free(struct dm_target *ti, struct dm_tier_pool_table *c);
 /* NULL: it names no device with that UUID. */
 struct dm_dev *dm_tier_table_member(struct dm_tier_pool_table *c, const u8 *uuid);
 
-/* dm-tier-pool-target.c.  The pool that is bound to that metadata device, counted; or NULL. */
+/*
+ * dm-tier-pool-target.c.  The pool of that metadata device, counted; NULL: it is
+ * not active; -EBUSY: it is being loaded.
+ */
 struct dm_tier_pool *dm_tier_pool_get_active(dev_t meta_dev);
-/* Do the table's devices and the pool's records fit together?  admin held; logs why not. */
-int dm_tier_pool_check_members(struct dm_tier_pool *pool, struct dm_tier_pool_table *c);
+/* Does the table fit to the pool and its records?  admin held; logs why not. */
+int dm_tier_pool_check_table(struct dm_tier_pool *pool, struct dm_tier_pool_table *c);
 
 /*
  * dm-tier-load.c: reads the metadata into a fresh pool; *ret_error is a constant

@@ -303,17 +303,18 @@ DM_TIER_QUERY(counters)
 	WRITE_ONCE(pool->counter_generation, generation);
 	dm_tier_pool_fold_counters(pool);
 	dm_tier_answer(answer, "%llu %llu %llu\n", pool->instance, v->generation, generation);
-	for (; extent < end && !answer_full(answer); extent++) {
+	since = max(since, 1ULL);
+	while (extent < end && !answer_full(answer)) {
 		struct dm_tier_extent *x = dm_tier_volume_extent(v, extent);
 		struct dm_tier_counters *c = x ? dm_tier_extent_counters(x, extent) : NULL;
+		u32 chunk_end = min(end, (extent | (CHUNK_EXTENTS - 1)) + 1);
 
-		if (!c) {
-			extent |= CHUNK_EXTENTS - 1;
-			cond_resched();
-			continue;
-		}
-		if (READ_ONCE(c->stamp) >= max(since, 1ULL))
-			answer_counters(c, extent, answer);
+		if (!c)
+			extent = chunk_end;
+		for (; extent < chunk_end && !answer_full(answer); extent++, c++)
+			if (READ_ONCE(c->stamp) >= since)
+				answer_counters(c, extent, answer);
+		cond_resched();
 	}
 	return 0;
 }

@@ -7,16 +7,19 @@
 static unsigned int emit_devices(struct dm_tier_pool *pool, char *result, unsigned int sz,
 				 unsigned int maxlen)
 {
-	u32 i, count = 0;
+	u64 present = 0;
+	u32 i;
 
+	/* Read once: devices come and go by messages meanwhile. */
 	for (i = 0; i < DM_TIER_MAX_DEVICES; i++)
-		count += pool->device[i]->present;
-	DMEMIT(" %u", count);
+		if (READ_ONCE(pool->device[i]->present))
+			present |= 1ULL << i;
+	DMEMIT(" %u", (u32)hweight64(present));
 	for (i = 0; i < DM_TIER_MAX_DEVICES; i++) {
 		struct dm_tier_device *dev = pool->device[i];
 		u64 ios, sectors;
 
-		if (!dev->present)
+		if (!(present & (1ULL << i)))
 			continue;
 		dm_tier_device_stats(dev, &ios, &sectors);
 		DMEMIT(" %u %u %s %u %u %u %u %u %llu %llu %llu", i, dev->tier,

@@ -176,6 +176,17 @@ check_fails "a flush after an activation covers what was written before it" flus
 good a
 check "and succeeds when the device can" flush 0
 
+# A flush of the module's own that fails may have lost what a volume has written before: its next flush says so.
+check "all is flushed" flush 0
+block 0 $((3 * 256 + 17))
+flush_bad a
+check_equal "a move to the device fails in its commit" "failed dst_write_error" "$(moved 1 1 0 | cut -d' ' -f1,2)"
+good a
+check "it heals" wait_for 10 online 0
+check "a volume that has not written there flushes" flush 1
+check_fails "one that has is told" flush 0
+check "once" flush 0
+
 # A flush that fails in the middle of moves to the device
 background oracle oracle -e -s /run/state3 -t 600 -T 2 -F 100 -o 6144 /dev/mapper/v1
 msg set_rate 1000	# none can end before the device is bad

@@ -45,6 +45,8 @@ check "and without" pool_reload
 check "the volume's own table, again" bash -c 'dmsetup load v0 --table "$(dmsetup table v0)" && dmsetup suspend v0 && dmsetup resume v0'
 check_fails "a table that names a device twice is refused" dmsetup load tp --table "0 2048 tier-pool $meta 3 $a $b $b"
 check_fails "so is one with another metadata device" dmsetup load tp --table "0 2048 tier-pool $(disk d) 3 $a $b $c"
+check_fails "so is read_only" dmsetup load tp --table "$(pool_table read_only)"
+check_fails "so is a table for another name" dmsetup create tp1 --table "$pool_line"
 check "a volume to be misused" volume_new 2 8
 check_equal "a device more" 3 "$(msg add_device 04040404-0404-0404-0404-040404040404 1 4)"
 check "its label" tierlabel 3 /dev/mapper/v2
@@ -177,11 +179,13 @@ check "a pool" pool_up
 slice m2 65536 d
 slice d2 63488 d 65536
 other=$(tierformat -u 0xcd /dev/mapper/m2 0:/dev/mapper/d2)
+check_fails "it does not become another one" dmsetup load tp --table "$other"
 check "the table of another pool" bash -c "dmsetup create tp2 --notable && dmsetup load tp2 --table '$other'"
 check "its metadata device hangs" dmsetup suspend m2
 background resume dmsetup resume tp2
 in_disk_sleep() { grep -q '^State:.D' "/proc/${background_pid[resume]}/status"; }
 check "so does its activation" wait_for 10 in_disk_sleep
+check_fails "another table of it is not taken meanwhile" timeout 20 dmsetup create tp3 --table "$other"
 check "a volume of the first pool comes meanwhile" timeout 20 dmsetup create v0 --table "$(volume_table 0)"
 check "a table of it is loaded again" timeout 20 dmsetup load tp --table "$pool_line"
 check "and resumed" timeout 20 bash -c 'dmsetup suspend tp && dmsetup resume tp'
@@ -191,6 +195,16 @@ check "its metadata device answers" dmsetup resume m2
 ended resume "it is active"
 check_equal "rw" "0 2048 tier-pool rw" "$(dmsetup status tp2 | cut -d' ' -f1-4)"
 check "away" bash -c 'udevadm settle; dmsetup remove --retry tp2 && dmsetup remove --retry d2 && dmsetup remove --retry m2'
+
+# A device that leaves a live pool does not come back into it: what was in its cache may be gone.
+check "a pool" pool_up
+check "a reload without a device" bash -c "dmsetup load tp --table '0 2048 tier-pool $meta 2 $a $b 1 partial' && dmsetup suspend tp && dmsetup resume tp"
+check_equal "it is missing" missing "$(pool_value state 2)"
+check_fails "it does not come back" dmsetup load tp --table "$pool_line"
+check "away" pool_down
+check "but with an activation" pool_up
+check_equal "it is online" online "$(pool_value state 2)"
+check "away" pool_down
 
 # Read only -----------------------------------------------------------------------------------------------------------
 sums() { for d in "$meta" "$a" "$b" "$c"; do blockdev --flushbufs "$d"; dd if="$d" bs=1M iflag=direct status=none | sha256sum; done; }
