@@ -50,6 +50,7 @@ for d in range(devices):
 print("end")
 PY
 }
+restore_ms=0 check_ms=0 dump_ms=0 load_ms=0 status_ms=0 activate_ms=0 touch_ms=0
 write_full() { fill >/run/full; }
 milliseconds() {	# NAME COMMAND...: sets it
 	local begin

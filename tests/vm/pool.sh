@@ -26,6 +26,7 @@
 #
 #   background NAME COMMAND...       starts it; its output goes to /run/NAME.log
 #   stop NAME, slay NAME             SIGTERM to it; SIGKILL, and it is gone
+#   blocked NAME                     a condition: it waits for I/O
 #   ended NAME WHAT [SECONDS]        a check: it has ended well, in time
 #   await NAME                       waits until it has ended, well or not
 #   account NAME                     notes the last line of its output, words of name=number ...
@@ -150,6 +151,7 @@ slay() {
 	wait "${background_pid[$1]}" 2>/dev/null
 }
 running() { kill -0 "${background_pid[$1]}" 2>/dev/null; }
+blocked() { grep -q '^State:.D' "/proc/${background_pid[$1]}/status"; }
 not_running() { ! running "$1"; }
 ended() {
 	local code

@@ -183,14 +183,13 @@ check_fails "it does not become another one" dmsetup load tp --table "$other"
 check "the table of another pool" bash -c "dmsetup create tp2 --notable && dmsetup load tp2 --table '$other'"
 check "its metadata device hangs" dmsetup suspend m2
 background resume dmsetup resume tp2
-in_disk_sleep() { grep -q '^State:.D' "/proc/${background_pid[resume]}/status"; }
-check "so does its activation" wait_for 10 in_disk_sleep
+check "so does its activation" wait_for 10 blocked resume
 check_fails "another table of it is not taken meanwhile" timeout 20 dmsetup create tp3 --table "$other"
 check "a volume of the first pool comes meanwhile" timeout 20 dmsetup create v0 --table "$(volume_table 0)"
 check "a table of it is loaded again" timeout 20 dmsetup load tp --table "$pool_line"
 check "and resumed" timeout 20 bash -c 'dmsetup suspend tp && dmsetup resume tp'
 check "and all of it can go" timeout 20 bash -c 'udevadm settle; dmsetup remove --retry v0 && dmsetup remove --retry tp'
-check "the other one is still being activated" in_disk_sleep
+check "the other one is still being activated" blocked resume
 check "its metadata device answers" dmsetup resume m2
 ended resume "it is active"
 check_equal "rw" "0 2048 tier-pool rw" "$(dmsetup status tp2 | cut -d' ' -f1-4)"
