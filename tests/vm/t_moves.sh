@@ -158,6 +158,7 @@ note "suspends: $suspends"
 check "suspends: there were some" test $suspends -ge 4
 check "suspends: 200 moves or more" test "$(got queued)" -ge 200
 # A kernel that finds bugs may take longer to freeze than the deadline lets it.
+# shellcheck disable=SC2154 # checks.sh sets it
 late=$((slowness > 1 ? $(got deadline) : 0))
 check "suspends: a move is done or ends as suspended" test "$(got queued)" -eq $(($(got "done") + $(got suspended) + late))
 checked
