@@ -237,7 +237,8 @@ struct dm_tier_volume {
 	u64 unflushed;			/* devices to flush again; that it failed was told */
 	u32 flush_failures;
 	u32 flush_losses;		/* times that what was not flushed may have got lost */
-	u32 flush_told;			/* ... of which a FLUSH has told */
+	u32 dirty_loss;			/* ... the last one that no FLUSH then under way covers */
+	u32 flush_told, fua_told;	/* ... of which a FLUSH, a write with FUA has told */
 	u16 flushing[DM_TIER_MAX_DEVICES];	/* FLUSHes under way, per device */
 };
 

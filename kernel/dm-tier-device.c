@@ -42,8 +42,8 @@ void dm_tier_device_free(struct dm_tier_device *dev)
 	if (!dev)
 		return;
 	cancel_work_sync(&dev->drain_work);
+	cancel_work_sync(&dev->flush_failed_work);	/* may queue the next one */
 	cancel_work_sync(&dev->flush_work);
-	cancel_work_sync(&dev->flush_failed_work);
 	free_percpu(dev->inflight);
 	kvfree(dev->slot);
 	kvfree(dev->free_map);
@@ -243,6 +243,8 @@ static void flush_failed(struct work_struct *work)
 	struct dm_tier_device *dev =
 		container_of(work, struct dm_tier_device, flush_failed_work);
 
+	/* Writes that are in the device's cache, but have not ended yet. */
+	dm_tier_device_drain(dev, HZ);
 	dm_tier_io_flush_failed(dev);
 	flush_ended(dev, dev->flush_status);
 	dm_tier_device_job_put(dev);
@@ -308,6 +310,17 @@ int dm_tier_device_flush_wait(struct dm_tier_device *dev, u64 ticket, long timeo
 				!dm_tier_device_is_member(dev), timeout))
 		return -ETIMEDOUT;
 	return flush_over(dev, ticket, &error) ? error : -EIO;
+}
+
+u64 dm_tier_device_flush_bad(struct dm_tier_device *dev)
+{
+	unsigned long flags;
+	u64 bad;
+
+	spin_lock_irqsave(&dev->flush_lock, flags);
+	bad = dev->flush_bad;
+	spin_unlock_irqrestore(&dev->flush_lock, flags);
+	return bad;
 }
 
 bool dm_tier_device_flush_late(struct dm_tier_device *dev, unsigned long limit)

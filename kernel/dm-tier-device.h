@@ -95,6 +95,9 @@ void dm_tier_device_job_put(struct dm_tier_device *dev);
 u64 dm_tier_device_flush_request(struct dm_tier_device *dev);
 int dm_tier_device_flush_wait(struct dm_tier_device *dev, u64 ticket, long timeout);
 
+/* Another value than before: a flush has failed meanwhile, and what was written since may be lost. */
+u64 dm_tier_device_flush_bad(struct dm_tier_device *dev);
+
 /* Has a flush run for longer?  Then the device has failed. */
 bool dm_tier_device_flush_late(struct dm_tier_device *dev, unsigned long limit);
 

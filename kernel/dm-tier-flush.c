@@ -60,12 +60,16 @@ void dm_tier_io_fua_done(struct dm_tier_bio *tb)
 		dm_tier_io_end(tb, r == WAITED_DONE ? BLK_STS_OK : BLK_STS_IOERR);
 }
 
+struct numbers {
+	u32 failures, losses, told, fua_told;
+};
+
 /*
  * Flushes the devices that this volume has written to.  A flush under way is
  * counted before its dirty bit is cleared, so that no FLUSH passes one by.
- * *ret_failures, *ret_told: as it began.
+ * *ret_began: the volume's numbers as it did.
  */
-static int flush_devices(struct dm_tier_volume *v, u32 *ret_failures, u32 *ret_told)
+static int flush_devices(struct dm_tier_volume *v, struct numbers *ret_began)
 {
 	struct dm_tier_pool *pool = v->pool;
 	u64 ticket[DM_TIER_MAX_DEVICES];
@@ -74,8 +78,10 @@ static int flush_devices(struct dm_tier_volume *v, u32 *ret_failures, u32 *ret_t
 	u32 i;
 
 	spin_lock(&v->flush_lock);
-	*ret_failures = v->flush_failures;
-	*ret_told = v->flush_told;
+	ret_began->failures = v->flush_failures;
+	ret_began->losses = v->flush_losses;
+	ret_began->told = v->flush_told;
+	ret_began->fua_told = v->fua_told;
 	for (i = 0; i < DM_TIER_MAX_DEVICES; i++) {
 		if (!test_bit(i, &v->dirty) && !(v->unflushed & (1ULL << i)) && !v->flushing[i])
 			continue;
@@ -110,30 +116,44 @@ static int flush_devices(struct dm_tier_volume *v, u32 *ret_failures, u32 *ret_t
 /*
  * After the commit: the devices.  Latches a failure on the volume; a success
  * undoes only failures that were there when it began.
+ *
+ * What may have been lost is told once by a FLUSH and once by a write with
+ * @fua: dm drops the status of the FLUSH that comes with such a write, so the
+ * write has to tell; and what it tells does not reach who calls fsync.
  */
-static int flush_volume(struct dm_tier_volume *v, bool committed)
+static int flush_volume(struct dm_tier_volume *v, bool committed, bool fua)
 {
-	u32 failures, told;
-	int r = flush_devices(v, &failures, &told);
+	struct numbers began;
+	int r = flush_devices(v, &began);
 
 	if (!committed)
 		r = r ?: -EIO;
 	spin_lock(&v->flush_lock);
-	if (v->flush_losses != told)
+	if (v->flush_losses != (fua ? began.fua_told : began.told))
 		r = r ?: -EIO;
-	v->flush_told = v->flush_losses;
+	/* The loss of a write that this does not cover is left for the next one to tell. */
+	if (fua)
+		v->fua_told = v->flush_losses;
+	else
+		v->flush_told = max(v->flush_told, v->dirty_loss > began.losses ?
+						   began.losses : v->flush_losses);
 	if (r)
 		v->flush_failures++;
-	if (r || failures == v->flush_failures)
+	if (r || began.failures == v->flush_failures) {
 		WRITE_ONCE(v->flush_failed, r != 0);
+		if (!r)
+			v->fua_told = v->flush_losses;
+	}
 	spin_unlock(&v->flush_lock);
 	return r;
 }
 
 /* Every FLUSH that is under way, or the next one, tells it; flush_lock held. */
-static void __lost(struct dm_tier_volume *v)
+static void __lost(struct dm_tier_volume *v, bool dirty)
 {
 	v->flush_losses++;
+	if (dirty)
+		v->dirty_loss = v->flush_losses;
 	v->flush_failures++;
 	WRITE_ONCE(v->flush_failed, true);
 }
@@ -142,7 +162,7 @@ void dm_tier_io_forget_dirty(struct dm_tier_volume *v, u32 device, bool lost)
 {
 	spin_lock(&v->flush_lock);
 	if (test_and_clear_bit(device, &v->dirty) && lost)
-		__lost(v);
+		__lost(v, true);
 	v->unflushed &= ~(1ULL << device);
 	spin_unlock(&v->flush_lock);
 }
@@ -150,6 +170,7 @@ void dm_tier_io_forget_dirty(struct dm_tier_volume *v, u32 device, bool lost)
 void dm_tier_io_flush_failed(struct dm_tier_device *dev)
 {
 	struct dm_tier_pool *pool = dev->pool;
+	bool dirty;
 	u32 id;
 
 	spin_lock(&pool->lock);
@@ -159,8 +180,9 @@ void dm_tier_io_flush_failed(struct dm_tier_device *dev)
 		if (!v)
 			continue;
 		spin_lock(&v->flush_lock);
-		if (test_bit(dev->idx, &v->dirty) || v->flushing[dev->idx])
-			__lost(v);
+		dirty = test_bit(dev->idx, &v->dirty);
+		if (dirty || v->flushing[dev->idx])
+			__lost(v, dirty);
 		spin_unlock(&v->flush_lock);
 	}
 	spin_unlock(&pool->lock);
@@ -191,7 +213,7 @@ void dm_tier_io_flush(struct dm_tier_bio *tb)
 	r = wait_commit(tb);
 	if (r == WAITED_PARKED)
 		return;
-	dm_tier_io_end(tb, errno_to_blk_status(flush_volume(tb->table->volume, r == WAITED_DONE)));
+	dm_tier_io_end(tb, errno_to_blk_status(flush_volume(tb->table->volume, r == WAITED_DONE, false)));
 }
 
 bool dm_tier_io_fua_ready(struct dm_tier_bio *tb)
@@ -205,7 +227,7 @@ bool dm_tier_io_fua_ready(struct dm_tier_bio *tb)
 	r = wait_commit(tb);
 	if (r == WAITED_PARKED)
 		return false;
-	if (flush_volume(v, r == WAITED_DONE)) {
+	if (flush_volume(v, r == WAITED_DONE, true)) {
 		dm_tier_io_end(tb, BLK_STS_IOERR);
 		return false;
 	}

@@ -44,6 +44,7 @@ struct dm_tier_move {
 	enum dm_tier_move_state state;	/* [L] */
 	enum dm_tier_move_reason stop;	/* why it shall end; MOVE_OK = go on */
 	struct dm_tier_device *from, *to;
+	u64 flush_bad;			/* dm_tier_device_flush_bad(to), before the first copy */
 	u32 from_slot, to_slot;
 	DECLARE_BITMAP(dirty, DM_TIER_MAX_REGIONS);	/* to be copied; atomic ORs */
 	struct list_head parked;	/* [L] bios held by the freeze or by force */

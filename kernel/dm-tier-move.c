@@ -144,6 +144,7 @@ static enum dm_tier_move_reason reserve(struct dm_tier_move *m, u64 entry)
 	    dm_tier_device_take_slot(to, SLOT_RESERVED, &m->to_slot))
 		return MOVE_NO_SPACE;
 	m->to = to;
+	m->flush_bad = dm_tier_device_flush_bad(to);
 	dm_tier_pool_check_low_water(pool, to->tier);
 	return MOVE_OK;
 }
@@ -261,6 +262,9 @@ static enum dm_tier_move_reason freeze(struct dm_tier_move *m)
 	r = flush_to(m, left_of(deadline));
 	if (r != MOVE_OK)
 		return r;
+	/* That one succeeded; an earlier one, for whomever, may have lost copies. */
+	if (dm_tier_device_flush_bad(m->to) != m->flush_bad)
+		return MOVE_DST_WRITE_ERROR;
 	return time_before(jiffies, deadline) ? MOVE_OK : MOVE_DEADLINE;
 }
 

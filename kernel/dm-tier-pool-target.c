@@ -279,10 +279,13 @@ static int rebind(struct dm_tier_pool *pool, struct dm_tier_pool_table *c)
 {
 	int r;
 
+	/* Before the wait, which is none of another pool device's. */
+	if (pool->md != dm_table_get_md(c->ti->table))
+		return refuse(c->meta_dev->name, "it belongs to another active pool");
 	if (memcmp(pool->uuid, c->super.uuid, 16))
 		return refuse(c->meta_dev->name, "it holds another pool now");
-	if (mutex_lock_killable(&pool->admin))
-		return -EINTR;
+	/* Not killable: dm gives the old table, and so the pool, up when this fails. */
+	mutex_lock(&pool->admin);
 	r = dm_tier_pool_check_table(pool, c);
 	r = r ?: bind(pool, c);
 	mutex_unlock(&pool->admin);

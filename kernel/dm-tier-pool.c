@@ -210,12 +210,13 @@ static void pool_free(struct dm_tier_pool *pool)
 	dm_tier_meta_free(pool);
 	/* No queue is left that could send an event. */
 	cancel_work_sync(&pool->event_work);
-	for (i = 0; i < DM_TIER_MAX_VOLUMES; i++)
-		dm_tier_volume_free(pool->volume[i]);
 	/* See dm_tier_device_job_put(). */
 	synchronize_rcu();
+	/* Before the volumes: a flush that nobody waits for may still fail, and tell them. */
 	for (i = 0; i < DM_TIER_MAX_DEVICES; i++)
 		dm_tier_device_free(pool->device[i]);
+	for (i = 0; i < DM_TIER_MAX_VOLUMES; i++)
+		dm_tier_volume_free(pool->volume[i]);
 	if (pool->dev_wq)
 		destroy_workqueue(pool->dev_wq);
 	if (pool->fold_wq)

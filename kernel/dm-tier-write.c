@@ -217,6 +217,8 @@ static void first_write_send(struct dm_tier_bio *tb)
 		return;
 	}
 	r = zero_rest(tb, bdev);
+	/* A flush that fails from now on may lose that, too. */
+	set_bit(dev->idx, &tb->table->volume->dirty);
 	dm_tier_device_job_put(dev);
 	if (r) {
 		first_write_failed(tb, errno_to_blk_status(r));

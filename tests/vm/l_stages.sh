@@ -119,7 +119,7 @@ act_shrink_live() { msg resize_volume 0 $((8 * mib)); }
 act_grow() { msg resize_volume 0 $((32 * mib)) && msg resize_volume 0 $((16 * mib)); }
 act_forget() { msg forget_device 1; }
 act_drain() { msg set_device 1 draining && msg set_device 1 online; }
-act_cancel() { msg cancel 0 "$1"; }
+act_cancel() { if [ "$hold" = retire ]; then ! msg cancel 0 "$1"; else msg cancel 0 "$1"; fi; }	# it is done by then
 act_cancel_all() { msg cancel_all; }
 act_create_delete() { msg create_volume 9 "$mib" "$(volume_uuid 9)" && msg delete_volume 9; }
 act_commit() { msg commit; }

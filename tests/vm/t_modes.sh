@@ -184,8 +184,29 @@ check_equal "a move to the device fails in its commit" "failed dst_write_error" 
 good a
 check "it heals" wait_for 10 online 0
 check "a volume that has not written there flushes" flush 1
-check_fails "one that has is told" flush 0
-check "once" flush 0
+# With dsync a write has FUA, and if it succeeds there is a flush.
+fua() { dd if=/run/data of=/dev/mapper/v0 bs=4k seek=$((3 * 256)) count=1 oflag=direct,dsync conv=notrunc status=none; }
+check_fails "one that has is told, by a write with FUA" fua
+check_fails "and by a flush" fua
+check "once each" fua
+check "really" flush 0
+
+# Copies of a move may be lost by it as well.
+block 0 $((3 * 256 + 17))
+msg set_rate 1000
+check "a move to the device begins" msg migrate 1 1 0
+copying() { msg moves | grep -q ' copy '; }
+check "it copies" wait_for 10 copying
+flush_bad a
+check_fails "a flush of the device fails meanwhile" flush 0
+good a
+check "it heals" wait_for 10 online 0
+check "and can be flushed" flush 0
+msg set_rate 0
+check "the move ends" wait_for 30 quiet
+check_equal "not as done" "failed dst_write_error" "$(msg moves since 0 | tail -n 1 | cut -d' ' -f7,8)"
+check_equal "but when it is repeated" "done -" "$(moved 1 1 0 | cut -d' ' -f1,2)"
+check "and back" home 1 1 1
 
 # A flush that fails in the middle of moves to the device
 background oracle oracle -e -s /run/state3 -t 600 -T 2 -F 100 -o 6144 /dev/mapper/v1
