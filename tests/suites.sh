@@ -91,6 +91,8 @@ run() {
 	fi
 }
 
+run_unit() { run "$(basename "$1" .sh)" "$1"; }
+
 run_vm() {
 	local suite=$1
 	case $suite in
@@ -99,22 +101,21 @@ run_vm() {
 	esac
 }
 
-light_one() {	# in the background
+one_of_two() {	# in the background
 	pair=()
 	take_signals
-	run_vm "$1"
+	"$@"
 }
 
-# Those that leave a processor idle and measure no time run two at a time.
-run_light() {
-	local suite
-	export TIER_VM_SLOTS=2
-	for suite; do
+# two_at_a_time FUNCTION SUITE...: those that leave a processor idle and measure no time
+two_at_a_time() {
+	local function=$1 suite
+	for suite in "${@:2}"; do
 		if [ ${#pair[@]} -eq 2 ]; then
 			wait -n "${pair[@]}"
 			kill -0 "${pair[0]}" 2>/dev/null && pair=("${pair[0]}") || pair=("${pair[1]}")
 		fi
-		light_one "$suite" &
+		one_of_two "$function" "$suite" &
 		pair+=($!)
 	done
 	[ ${#pair[@]} -eq 0 ] || wait "${pair[@]}"
@@ -149,9 +150,16 @@ unit)
 	# As a user of the installed tools would: the built programs come first in the PATH.
 	built=$(realpath "$out")
 	export PATH=$built:$PATH TIER_BUILD=$built
+	alone=() light=()
 	for program; do
-		run "$(basename "$program" .sh)" "$program"
+		case $program in
+		*/test_plan_scale | */test_make.sh) alone+=("$program") ;;	# measures time; builds in parallel
+		*) light+=("$program") ;;
+		esac
 	done
+	[ "$(nproc)" -ge 2 ] || alone+=("${light[@]}") light=()
+	for program in "${alone[@]}"; do run_unit "$program"; done
+	two_at_a_time run_unit "${light[@]}"
 	;;
 build)
 	suite=$1
@@ -176,7 +184,8 @@ vm)
 			run_vm "$suite"
 		fi
 	done
-	run_light "${light[@]}"
+	export TIER_VM_SLOTS=2
+	two_at_a_time run_vm "${light[@]}"
 	;;
 verdict)
 	verdict

@@ -4,6 +4,7 @@
 # What can go on goes on, what cannot errors, and when it heals nothing is lost.
 #
 # vm: --disk meta=64M --disk a=160M --disk b=64M --timeout 480
+# vm-light: what a busy host does to a freeze it tries again
 . /src/tests/vm/pool.sh
 
 mib=2048
