@@ -1,27 +1,36 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# setup.sh [--demo] [PACKAGE...]: install with apt what building, checking and testing need (and these, which one
-# slow proof needs), on Debian 12 or 13, as root or through sudo. Says what it does; does nothing when all is there.
+# setup.sh [--build | --demo] [PACKAGE...]: install with apt what building, checking and testing need (and these, which
+# one slow proof needs), on Debian 12 or 13, as root or through sudo. Says what it does; does nothing when all is there.
 # The guests' kernels, headers and image are fetched into the cache (build/cache or TIER_CACHE), never installed;
-# with --demo only those of the demonstration.
+# with --demo only those of the demonstration; with --build, which is for building and installing, none.
 # Interrupted, it ends with 130; the next run goes on from there.
 set -eu
 cd "$(dirname "$0")/.."
 
 what=all kernels=(6.1 6.12)
-if [ "${1-}" = --demo ]; then
+case ${1-} in
+--demo)
 	what=demo kernels=(6.1)
 	shift
-fi
-build=(build-essential clang pkg-config git libdevmapper-dev libblkid-dev uuid-dev libsystemd-dev libudev-dev
-	libconfig-dev libcmocka-dev dbus-daemon gcc-12 libelf-dev kmod xz-utils)
+	;;
+--build)
+	what=build
+	shift
+	;;
+esac
+build=(build-essential pkg-config kmod libdevmapper-dev libblkid-dev uuid-dev libsystemd-dev libudev-dev libconfig-dev)
+unit=(clang git libcmocka-dev dbus-daemon gcc-12 libelf-dev xz-utils)
 lint=(shellcheck cppcheck sparse clang-format perl man-db systemd)
 guest=(qemu-system-x86 qemu-system-common mmdebstrap debian-archive-keyring busybox-static cpio e2fsprogs python3)
-packages=("${build[@]}" "${lint[@]}" "${guest[@]}" "$@")
+packages=("${build[@]}" "${unit[@]}" "${lint[@]}" "${guest[@]}" "$@")
 # Taken where apt knows them: on Debian 13 virtiofsd is a package of its own; clang's sanitizer runtime is a
 # mere recommendation of clang; the headers of the running kernel, where it is one of Debian's.
 optional=(virtiofsd libclang-rt-dev "linux-headers-$(uname -r)")
+if [ $what = build ]; then
+	packages=("${build[@]}" "$@") optional=("linux-headers-$(uname -r)")
+fi
 
 if [ ! -e /etc/debian_version ] || ! command -v apt-get >/dev/null; then
 	echo "setup: this is not Debian. Install by your own means: ${packages[*]}" >&2
@@ -65,6 +74,7 @@ else
 	echo "setup: every package is installed"
 fi
 
+[ $what != build ] || exit 0
 if [ "$(id -u)" -eq 0 ]; then
 	cache=$(tests/vm/fetch $what)
 	echo "setup: kernels, headers and guest image are in $cache"
