@@ -2,23 +2,36 @@
 #
 # dm-tier: plain GNU make, one file, nothing recursive, no object in the source tree.
 #
-#   make                 user space, and the module for the running kernel if its headers are there
+#   make                 user space, and the module for the running kernel if its headers are there (make all)
+#   make user, tests     user space only; and its test programs
 #   make setup           install with apt what building and testing need (Debian 12 or later)
+#   make setup-build     ... what building and installing need
 #   make check           every quick test: unit, scenarios, guests. make check-unit / check-vm: a part
+#   make check-long      the long guest suites, tests/vm/l_*.sh
 #   make check-crash     power cuts: POINTS=n (200) SEED=s (1); seeds add up
-#   make check-kill      the guest is killed, KILLS=n (100) times, while it writes and moves
+#   make check-kill      the guest is killed, KILLS=n (100) times of this SEED, while it writes and moves
+#   make check-debug     suites on kernels that find bugs: DEBUG_TESTS="t_a ...", KCSAN_TESTS="..."
+#   make check-matrix    suites on every kernel: MATRIX_TESTS="t_a ...", MATRIX_KERNELS (6.1, 6.12, sid)
+#   make check-model     the protocols as models, with spin
 #   make check-mutations proves that it can fail (MUTATIONS="name ...": some)
-#   make coverage        how much of the kernel's pure files their unit tests reach
-#   make modules         the module for the kernels of the test guests (KERNELS, default 6.1 and 6.12)
+#   make coverage        how much of the kernel's pure files their unit tests reach (COVERAGE_MIN=90 percent)
+#   make modules         the module for the kernels of the test guests (KERNELS="6.1 6.12", also sid, debug, kcsan)
 #   make modules KDIR=/lib/modules/$(uname -r)/build     ... or for one tree of kernel headers
 #   make demo, bench     the demonstration; the benchmarks (BENCH=<name>)
 #   make fuzz            the fuzzers, FUZZ_RUNS=<executions> each (tests/fuzz/run)
-#   make lint            what scripts can find: layers, shellcheck, sparse, checkpatch, man pages ...
-#   make install         user space, and the module if there is one; modules_install, dkms: the module; uninstall
+#   make lint            what scripts can find: layers, shellcheck, sparse, checkpatch, man pages ... (LINT_BASE=<commit>:
+#                        clang-format looks at lines changed since; what it needs is fetched the first time)
+#   make install         user space, and the module if there is one (make install-user, modules_install: one of them)
+#   make dkms            the module for each kernel that gets installed (make dkms-source: only its source)
+#   make uninstall       takes all of them away
 #   make clean           all but build/cache
+#   make help            this
 #
 # Options: O=build (where everything goes), V=1 (show commands), SAN=1 (address and undefined behaviour
-# sanitizers), WERROR=1, CC=clang, DESTDIR=, prefix=/usr, VM_TESTS="t_a t_b", UNIT_TESTS="test_a".
+# sanitizers), WERROR=1, CC=clang, AR=, CFLAGS=, PKG_CONFIG=, INSTALL=, UNIT_TESTS="test_a", VM_TESTS="t_a t_b".
+# Installation: DESTDIR=, prefix=/usr, sbindir=, mandir=, sysconfdir=/etc.
+# Guests: VM_KERNELS="6.1 6.12 sid debug kcsan" (instead of each suite's own; built by make modules KERNELS=),
+# TIER_VM_SLOTS, TIER_CACHE, TIER_ACCEL (tests/vm/README.md).
 # A variant of the module gets its own folder: make modules VARIANT=name KCFLAGS_TIER=-D...
 #
 # Files are found by wildcards, so adding one needs no change here:
@@ -39,7 +52,6 @@ prefix ?= /usr
 sbindir ?= $(prefix)/sbin
 mandir ?= $(prefix)/share/man
 sysconfdir ?= /etc
-libexecdir ?= $(prefix)/lib
 INSTALL ?= install
 PKG_CONFIG ?= pkg-config
 AR ?= ar
@@ -109,7 +121,7 @@ tests: user $(unit_progs) guest-programs $(O)/crashdisk
 # Objects depend on the flags they were made with: SAN=1 after a plain make rebuilds everything.
 is_dry_run := $(findstring n,$(firstword -$(MAKEFLAGS)))
 flags := $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(tier_cppflags) $(tier_cflags) $(tier_ldflags)
-ifeq ($(is_dry_run)$(filter clean setup lint help,$(MAKECMDGOALS)),)
+ifeq ($(is_dry_run)$(filter clean setup setup-build lint help,$(MAKECMDGOALS)),)
 $(shell mkdir -p $(O); echo '$(subst ','\'',$(flags))' | cmp -s - $(O)/.flags || \
 	echo '$(subst ','\'',$(flags))' > $(O)/.flags)
 endif
@@ -262,7 +274,8 @@ endif
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: check check-unit check-vm check-crash check-kill check-mutations check-model check-debug check-matrix demo bench fuzz coverage lint setup
+.PHONY: check check-unit check-vm check-long check-crash check-kill check-mutations check-model check-debug check-matrix
+.PHONY: demo bench fuzz coverage lint setup setup-build
 UNIT_TESTS ?=
 unit_suites := $(unit_progs) $(unit_scripts)
 unit_selected := $(if $(UNIT_TESTS),$(foreach t,$(UNIT_TESTS),$(filter %/$(t) %/$(t).sh,$(unit_suites))),$(unit_suites))
@@ -288,6 +301,10 @@ check-unit: tests
 check-vm: tests modules
 	$(Q)rm -rf $(O)/results
 	$(Q)tests/suites.sh vm $(VM_TESTS)
+	$(Q)tests/suites.sh verdict
+check-long: tests modules
+	$(Q)rm -rf $(O)/results
+	$(Q)tests/suites.sh vm $(sort $(filter l_%,$(vm_suites)))
 	$(Q)tests/suites.sh verdict
 # Power cuts (tests/crash/README.md): POINTS of them, of this SEED; build/check-crash.json has the result.
 POINTS ?= 200
@@ -346,6 +363,17 @@ lint:
 	$(Q)tests/lint.sh
 setup:
 	$(Q)tests/setup.sh
+setup-build:
+	$(Q)tests/setup.sh --build
+
+# A suite that does not exist is refused before anything is built. $(call check_names,TARGET,NAMES,ALL)
+vm_suites := $(notdir $(basename $(wildcard tests/vm/[thl]_*.sh)))
+check_names = $(if $(filter $(1),$(MAKECMDGOALS)),$(if $(filter-out $(3),$(2)),$(error no such suite: $(filter-out $(3),$(2)))))
+$(call check_names,check-unit,$(UNIT_TESTS),$(notdir $(unit_suites) $(basename $(unit_scripts))))
+$(call check_names,check-vm,$(VM_TESTS),$(vm_suites))
+$(call check_names,check-debug,$(DEBUG_TESTS) $(KCSAN_TESTS),$(vm_suites))
+$(call check_names,check-matrix,$(MATRIX_TESTS),$(vm_suites))
+$(call check_names,bench,$(BENCH),$(filter-out %_guest,$(notdir $(basename $(wildcard tests/bench/*.sh)))))
 
 # ---------------------------------------------------------------- install
 
@@ -361,6 +389,8 @@ endef
 sd = $(filter-out systemd/org.%,$(wildcard $(addprefix systemd/*.,$(1))))
 
 .PHONY: install install-user modules_install dkms dkms-source uninstall clean
+# What `journalctl -x` knows. A package that is made with DESTDIR leaves it to the machine that installs it.
+update_catalog = $(if $(DESTDIR),,$(Q)if command -v journalctl >/dev/null; then journalctl --update-catalog; fi)
 host_module := $(wildcard $(O)/modules/$(host_kver)/dm-tier.ko)
 install: install-user $(if $(host_module),modules_install)
 	@$(if $(host_module),:,echo "no module of $(host_kver) is built (make says why): only user space is installed")
@@ -384,6 +414,7 @@ install-user: user
 	$(call install_text,$(wildcard systemd/org.*.conf),$(prefix)/share/dbus-1/system.d)
 	$(call install_text,$(wildcard systemd/org.*.service),$(prefix)/share/dbus-1/system-services)
 	$(call install_text,$(wildcard systemd/org.*.policy),$(prefix)/share/polkit-1/actions)
+	$(update_catalog)
 
 # The module of the running kernel, or of KDIR.
 modules_install: kver = $(if $(KDIR),$(kdir_release),$(host_kver))
@@ -428,6 +459,7 @@ uninstall: user
 	done; \
 	if [ -z "$(DESTDIR)" ] && command -v dkms >/dev/null && [ -d $(dkms_dir) ]; then dkms remove dm-tier/$(VERSION) --all; fi; \
 	rm -rf $(dkms_dir)
+	$(update_catalog)
 
 clean:
 	$(Q)tests/clean.sh $(O)

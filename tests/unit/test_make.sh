@@ -27,16 +27,18 @@ dry() { make -C "$tree" --no-print-directory -n PKG_CONFIG=true O=o "$1" 2>&1; }
 # scripts: of the commands on stdin those that are a script of tests/; of suites.sh also what it is told to do
 scripts() {
 	sed -e 's/; */\n/g' | sed -E -e 's/^[[:space:]]*((if|then) )?//' -e 's/^([A-Z_]+=("[^"]*"|[^ ]*) )*//' |
-		grep '^tests/' | sed -E 's,^tests/(suites\.sh [a-z]+|setup\.sh --demo|[^ ]+).*,\1,' | xargs
+		grep '^tests/' | sed -E 's,^tests/(suites\.sh [a-z]+|setup\.sh --[a-z]+|[^ ]+).*,\1,' | xargs
 }
 
 # What every target is for.
 declare -A scripts_of=(
 	[all]="" [help]="" [modules]="" [install]="" [modules_install]="" [dkms]="" [uninstall]=""
+	[user]="" [tests]="" [install-user]="" [dkms-source]="" [setup-build]="setup.sh --build"
 	[setup]="setup.sh" [clean]="clean.sh" [lint]="lint.sh" [coverage]="suites.sh unit coverage.sh" [fuzz]="fuzz/run"
 	[check]="setup.sh suites.sh unit suites.sh build suites.sh vm suites.sh verdict"
 	[check-unit]="suites.sh unit suites.sh verdict"
 	[check-vm]="suites.sh vm suites.sh verdict"
+	[check-long]="suites.sh vm suites.sh verdict"
 	[check-crash]="crash/run" [check-kill]="vm/h_restart.sh" [check-mutations]="mutations/run" [check-model]="setup.sh model/model.sh"
 	[check-debug]="setup.sh suites.sh vm suites.sh vm suites.sh verdict"
 	[check-matrix]="suites.sh vm suites.sh verdict"
@@ -46,7 +48,8 @@ declare -A scripts_of=(
 declare -A command_of=(
 	[all]="-o o/tierctl" [help]="^sed .* Makefile" [modules]="M=.*modules/6.12|kdir=.*headers 6.12"
 	[install]="for p in o/tierd o/tierctl; do install" [modules_install]="updates/dm-tier.ko" [dkms]="dkms install"
-	[uninstall]="rm -f" [demo]="headers 6.1" [bench]="headers 6.1"
+	[user]="-o o/tierd" [tests]="-o o/tests/unit/test_args" [dkms-source]="usr/src/dm-tier-0" [check-long]="l_scale l_stages"
+	[install-user]="for p in o/tierd o/tierctl; do install" [uninstall]="rm -f" [demo]="headers 6.1" [bench]="headers 6.1"
 )
 
 for target in "${!scripts_of[@]}"; do
@@ -68,9 +71,53 @@ named() {
 for target in $(make -C "$tree" -s help | sed -n '/^  make/ s/  [^ m].*//p' | named) $(grep -E '^make |`make|&& .*make' "$top/README.md" | named); do
 	check "make $target, which the README or make help has, is known here" test -n "${scripts_of[$target]+known}"
 done
-check "make help has the targets that check" grep -q "make check-crash" <(make -C "$tree" -s help)
+# Every target but those that only other targets ask for, and every variable that has a default.
+help=$(make -C "$tree" -s help)
+for target in $(make -C "$tree" -pn PKG_CONFIG=true O=o help | sed -n 's/^\.PHONY: //p' | tr ' ' '\n' | sort -u); do
+	case $target in check-all | guest-programs | module-*) continue ;; esac
+	check "make help has the target $target" grep -qwE -e "make.*[ /(]$target" <<<"$help"
+done
+for variable in $(sed -nE 's/^([A-Za-z_]+) \?=.*/\1/p' "$top/Makefile") VM_KERNELS LINT_BASE; do
+	check "make help has the variable $variable" grep -qw -e "$variable" <<<"$help"
+done
+check_equal "check-long runs every long suite" "$(cd "$top/tests/vm" && echo l_*.sh | sed 's/\.sh//g')" \
+	"$(dry check-long | sed -n 's,^tests/suites.sh vm ,,p')"
+
+# A suite that does not exist: said before anything is built.
+for options in "check-unit UNIT_TESTS=nonsense" "check-vm VM_TESTS=nonsense" "check-debug DEBUG_TESTS=nonsense" \
+	"check-debug KCSAN_TESTS=nonsense" "check-matrix MATRIX_TESTS=nonsense" "bench BENCH=nonsense"; do
+	# shellcheck disable=SC2086 # words
+	make -C "$tree" --no-print-directory PKG_CONFIG=true O=o2 $options >"$work/said" 2>&1
+	check_equal "make $options is refused" 2 $?
+	check_equal "... at once" 1 "$(grep -c . "$work/said")"
+	check "... by its name" grep -q "no such suite: nonsense\." "$work/said"
+done
+
+# What setup installs ---------------------------------------------------------------------------------------------
+# The true script in the copy, on a machine that has nothing: apt-get tells.
+cp "$top/tests/setup.sh" "$tree/tests/"
+mkdir "$work/bin"
+printf '#!/bin/sh\nexit 1\n' | tee "$work/bin/dpkg-query" >"$work/bin/apt-cache"
+printf '#!/bin/sh\necho "$@"\n' >"$work/bin/apt-get"
+printf '#!/bin/sh\necho 0\n' >"$work/bin/id"
+chmod +x "$work/bin/"*
+: >"$ran"
+installs() { PATH=$work/bin:$PATH "$tree/tests/setup.sh" "$@" 2>&1; }
+said=$(installs --build)
+for package in build-essential pkg-config libdevmapper-dev libblkid-dev uuid-dev libsystemd-dev libudev-dev libconfig-dev; do
+	check "setup-build installs $package" grep -qw -e "$package" <<<"$said"
+done
+check_equal "... nothing that only tests need" "" "$(grep -oE 'qemu|mmdebstrap|clang|cppcheck|sparse|cmocka' <<<"$said")"
+check_equal "... and fetches nothing" "" "$(cat "$ran")"
+check "setup installs what tests need" grep -q 'libconfig-dev.*clang.*cppcheck.*mmdebstrap' <<<"$(installs)"
+check "... and fetches kernels and image" grep -q vm/fetch "$ran"
 
 # Installation and back ------------------------------------------------------------------------------------------
+check "make install makes the catalog known" grep -q "journalctl --update-catalog" <(dry install)
+check "make uninstall makes it forgotten" grep -q "journalctl --update-catalog" <(dry uninstall)
+for target in install uninstall; do
+	check_equal "... make $target with DESTDIR leaves the host's alone" 0 "$(DESTDIR=/x dry $target | grep -c update-catalog)"
+done
 root=$work/root kernel=$(uname -r)
 mkdir -p "$work/o/modules/$kernel" "$root/lib/modules/$kernel/updates" "$root/etc"
 echo module >"$work/o/modules/$kernel/dm-tier.ko"
