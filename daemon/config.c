@@ -3,7 +3,9 @@
  * tierd.conf(5) to numbers: tables of keys on top of libconfig. See config.h.
  *
  * A group is parsed by a table: name, parser of the value, where it goes, range.
- * To add a key, add a row (and say it in tierd.conf(5)).
+ * To add a key: a row here; its member in config.h and its default in config_file.c;
+ * who reads the member; tierd.conf(5) and conf/tierd.conf; and tests/unit/test_daemon_defaults.c,
+ * which walks these tables and says what is left out.
  */
 #include "config.h"
 
@@ -290,18 +292,18 @@ static int parse_name(struct parser *parser, const struct key *key, const config
 
 /* ---------------------------------------------------------------- weights and rates */
 
+static const struct key weight_keys[] = {
+	{ "read", parse_number, offsetof(struct tier_heat_config, read_weight), 0, 1000 },
+	{ "write", parse_number, offsetof(struct tier_heat_config, write_weight), 0, 1000 },
+	{ "sequential", parse_number,
+	  offsetof(struct tier_heat_config, sequential_weight), 0, 1000 },
+	{ "large", parse_number, offsetof(struct tier_heat_config, large_weight), 0, 1000 },
+};
+
 static int parse_weights(struct parser *parser, const struct key *key,
 			 const config_setting_t *value, void *target)
 {
-	static const struct key keys[] = {
-		{ "read", parse_number, offsetof(struct tier_heat_config, read_weight), 0, 1000 },
-		{ "write", parse_number, offsetof(struct tier_heat_config, write_weight), 0, 1000 },
-		{ "sequential", parse_number,
-		  offsetof(struct tier_heat_config, sequential_weight), 0, 1000 },
-		{ "large", parse_number, offsetof(struct tier_heat_config, large_weight), 0, 1000 },
-	};
-
-	return parse_group(parser, keys, TIER_NR(keys), "\"weights\"", value,
+	return parse_group(parser, weight_keys, TIER_NR(weight_keys), "\"weights\"", value,
 			   &((struct config_settings *)target)->heat);
 }
 
@@ -320,16 +322,16 @@ static int convert_rate_limit(const char *text, void *ret_bytes_per_s)
 	{ name, parse_text, offsetof(struct tier_rate_table, field), 0, 0,	\
 	  convert_rate_limit, "a rate like \"160MiB/s\" (not 0), or \"unlimited\"" }
 
+static const struct key rate_keys[] = {
+	RATE_LIMIT("fast", fast),
+	RATE_LIMIT("medium", medium),
+	RATE_LIMIT("slow", slow),
+};
+
 static int parse_rates(struct parser *parser, const struct key *key,
 		       const config_setting_t *value, void *target)
 {
-	static const struct key keys[] = {
-		RATE_LIMIT("fast", fast),
-		RATE_LIMIT("medium", medium),
-		RATE_LIMIT("slow", slow),
-	};
-
-	return parse_group(parser, keys, TIER_NR(keys), "\"rates\"", value,
+	return parse_group(parser, rate_keys, TIER_NR(rate_keys), "\"rates\"", value,
 			   &((struct config_settings *)target)->rates);
 }
 
@@ -420,15 +422,16 @@ struct tier_entry {
 	struct config_tier values;
 };
 
+static const struct key tier_keys[] = {
+	{ "tier", parse_count, offsetof(struct tier_entry, tier), 0, TIER_MAX_TIERS - 1 },
+	{ "name", parse_name, offsetof(struct tier_entry, values.name), 0,
+	  CONFIG_TIER_NAME_SIZE - 1 },
+	{ "max_iops", parse_number, offsetof(struct tier_entry, values.max_iops), 0, 1e9 },
+};
+
 static int parse_tiers(struct parser *parser, const struct key *key,
 		       const config_setting_t *value, void *target)
 {
-	static const struct key keys[] = {
-		{ "tier", parse_count, offsetof(struct tier_entry, tier), 0, TIER_MAX_TIERS - 1 },
-		{ "name", parse_name, offsetof(struct tier_entry, values.name), 0,
-		  CONFIG_TIER_NAME_SIZE - 1 },
-		{ "max_iops", parse_number, offsetof(struct tier_entry, values.max_iops), 0, 1e9 },
-	};
 	struct config_settings *settings = target;
 	bool seen[TIER_MAX_TIERS] = { false };
 	int r;
@@ -440,7 +443,7 @@ static int parse_tiers(struct parser *parser, const struct key *key,
 		const config_setting_t *entry = config_setting_get_elem(value, i);
 		struct tier_entry tier = { 0 };
 
-		r = parse_group(parser, keys, TIER_NR(keys), "a tier", entry, &tier);
+		r = parse_group(parser, tier_keys, TIER_NR(tier_keys), "a tier", entry, &tier);
 		if (r)
 			return r;
 		if (!has_key(entry, "tier"))
@@ -453,14 +456,15 @@ static int parse_tiers(struct parser *parser, const struct key *key,
 	return 0;
 }
 
+static const struct key volume_keys[] = {
+	{ "name", parse_name, offsetof(struct config_volume, name), 0, TIER_NAME_SIZE - 1 },
+	{ "policy", parse_text, offsetof(struct config_volume, policy), 0, 0,
+	  convert_policy, POLICY_FORM },
+};
+
 static int parse_volumes(struct parser *parser, const struct key *key,
 			 const config_setting_t *value, void *target)
 {
-	static const struct key keys[] = {
-		{ "name", parse_name, offsetof(struct config_volume, name), 0, TIER_NAME_SIZE - 1 },
-		{ "policy", parse_text, offsetof(struct config_volume, policy), 0, 0,
-		  convert_policy, POLICY_FORM },
-	};
 	struct config_settings *settings = target;
 	int n, r;
 
@@ -475,12 +479,13 @@ static int parse_volumes(struct parser *parser, const struct key *key,
 		const config_setting_t *entry = config_setting_get_elem(value, i);
 		struct config_volume *volume = &settings->volumes[i];
 
-		r = parse_group(parser, keys, TIER_NR(keys), "a volume", entry, volume);
+		r = parse_group(parser, volume_keys, TIER_NR(volume_keys), "a volume", entry, volume);
 		if (r)
 			return r;
-		for (size_t k = 0; k < TIER_NR(keys); k++)
-			if (!has_key(entry, keys[k].name))
-				return fail(parser, entry, "this volume has no \"%s\"", keys[k].name);
+		for (size_t k = 0; k < TIER_NR(volume_keys); k++)
+			if (!has_key(entry, volume_keys[k].name))
+				return fail(parser, entry, "this volume has no \"%s\"",
+					    volume_keys[k].name);
 		for (int other = 0; other < i; other++)
 			if (!strcmp(settings->volumes[other].name, volume->name))
 				return fail(parser, entry, "volume \"%s\" is there twice",
@@ -576,6 +581,57 @@ static int parse_pools(struct parser *parser, const config_setting_t *value,
 				return fail(parser, entry, "pool \"%s\" is there twice", pool->name);
 	}
 	return 0;
+}
+
+/* ---------------------------------------------------------------- what there is */
+
+/* Could the file have brought the value that `target` has? */
+static bool is_in_range(const struct key *key, const void *target)
+{
+	const void *value = (const char *)target + key->offset;
+	double number;
+
+	if (key->parse == parse_number)
+		number = *(const double *)value;
+	else if (key->parse == parse_count)
+		number = *(const uint32_t *)value;
+	else if (key->parse == parse_time)
+		number = (double)*(const int64_t *)value / NS_PER_S;
+	else if (key->parse == parse_time_s)
+		number = *(const uint32_t *)value;
+	else if (key->parse == parse_half_life)
+		number = (double)((const struct tier_heat_config *)value)->half_life_ns[0] / NS_PER_S;
+	else
+		return true;
+	return number >= key->min && number <= key->max;
+}
+
+void config_each_key(const struct config_settings *settings,
+		     void (*visit)(void *ctx, const char *group, const char *name, bool in_range),
+		     void *ctx)
+{
+	const struct config_pool pool = { .settings = *settings };
+	const struct config_volume volume = { .policy = settings->policy };
+	const struct tier_entry tier = { .values = settings->tiers[0] };
+	const struct {
+		const char *name;
+		const struct key *keys;
+		size_t nr_keys;
+		const void *target;
+	} groups[] = {
+		{ "", global_keys, TIER_NR(global_keys), settings },
+		{ "weights", weight_keys, TIER_NR(weight_keys), &settings->heat },
+		{ "rates", rate_keys, TIER_NR(rate_keys), &settings->rates },
+		{ "schedule", window_keys, TIER_NR(window_keys), &settings->windows[0] },
+		{ "pools", pool_keys, TIER_NR(pool_keys), &pool.settings },
+		{ "tiers", tier_keys, TIER_NR(tier_keys), &tier },
+		{ "volumes", volume_keys, TIER_NR(volume_keys), &volume },
+	};
+
+	for (size_t g = 0; g < TIER_NR(groups); g++)
+		for (size_t k = 0; k < groups[g].nr_keys; k++)
+			visit(ctx, groups[g].name, groups[g].keys[k].name,
+			      is_in_range(&groups[g].keys[k], groups[g].target));
 }
 
 /* ---------------------------------------------------------------- the whole */

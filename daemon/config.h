@@ -89,6 +89,15 @@ int config_load(const char *path, struct config **ret_config, struct config_erro
 int config_parse(const char *path, const char *text, struct config **ret_config,
 		 struct config_error *ret_error);
 
+/*
+ * Every key that a file can have, group by group ("" is the file itself; a pool has
+ * the common keys once more), and whether its value in `settings`, as a default brings
+ * it there, is one that the file could have. For the test of page, file and defaults.
+ */
+void config_each_key(const struct config_settings *settings,
+		     void (*visit)(void *ctx, const char *group, const char *name, bool in_range),
+		     void *ctx);
+
 /* What holds for the pool of that name. Never NULL. */
 const struct config_settings *config_for_pool(const struct config *config, const char *pool);
 

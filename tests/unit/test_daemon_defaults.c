@@ -2,7 +2,8 @@
 // link: libconfig
 /*
  * The defaults of tierd.conf stand in three places: the code, conf/tierd.conf (what
- * is commented out there), and tierd.conf(5). They are the same, key by key.
+ * is commented out there), and tierd.conf(5). They are the same, key by key. Every key
+ * of the code is in all three.
  */
 #include <stdarg.h>
 #include <setjmp.h>
@@ -92,7 +93,20 @@ static void assert_same(const struct config_settings *said, const struct config_
 	}
 	/* Nothing but what has been compared, with its name. */
 	rest.volumes = code->volumes;
-	assert_memory_equal(&rest, code, sizeof(rest));
+	for (size_t at = 0; at < sizeof(rest); at++) {
+		const char *after = "";
+		size_t nearest = 0;
+
+		if (((const char *)&rest)[at] == ((const char *)code)[at])
+			continue;
+		for (size_t i = 0; i < TIER_NR(keys); i++)
+			if (keys[i].offset <= at && keys[i].offset >= nearest) {
+				nearest = keys[i].offset;
+				after = keys[i].key;
+			}
+		fail_msg("a member of struct config_settings that follows that of %s, %zu bytes from its "
+			 "begin: its key is not in keys[] of this test", after, at - nearest);
+	}
 }
 
 static void test_examples_hold(void **state)
@@ -108,6 +122,53 @@ static void test_examples_hold(void **state)
 			fail_msg("%s", error.text);
 		config_free(config);
 	}
+}
+
+/* A key is "name = " in the file; in the page it is bold, alone or in a list. */
+struct texts {
+	const char *file;
+	const char *page;
+};
+
+static bool has_word(const char *text, const char *before, const char *word, const char *after)
+{
+	char wanted[128];
+
+	snprintf(wanted, sizeof(wanted), "%s%s%s", before, word, after);
+	return strstr(text, wanted);
+}
+
+static void assert_written(void *ctx, const char *group, const char *name, bool in_range)
+{
+	const struct texts *texts = ctx;
+	bool is_known = *group;		/* what is in a group is compared with its group */
+
+	if (!in_range)
+		fail_msg("the default of %s%s%s is out of its range (daemon/config.c)", group,
+			 *group ? "." : "", name);
+	if (!has_word(texts->file, "#", name, " = ") &&
+	    !has_word(texts->file, "\t", name, " = ") &&
+	    !has_word(texts->file, " ", name, " = "))
+		fail_msg(CONF ": there is no %s%s%s", group, *group ? "." : "", name);
+	if (!has_word(texts->page, "\n\\fB", name, "\\fR (") &&
+	    !has_word(texts->page, "\n.B ", name, "\n") &&
+	    !has_word(texts->page, "\n.BR ", name, " ") &&
+	    !has_word(texts->page, " \", \" ", name, ""))
+		fail_msg(PAGE ": there is no %s%s%s", group, *group ? "." : "", name);
+	for (size_t i = 0; !is_known && i < TIER_NR(keys); i++)
+		is_known = !strncmp(keys[i].key, name, strlen(name)) &&
+			   strchr(".", keys[i].key[strlen(name)]);
+	if (!is_known)
+		fail_msg("the default of %s is not compared: it is not in keys[] of this test", name);
+}
+
+static void test_every_key_is_written(void **state)
+{
+	_cleanup_(config_cleanup) struct config *defaults = parse("");
+	_cleanup_free_ char *file = read_file(CONF), *page = read_file(PAGE);
+	struct texts texts = { .file = file, .page = page };
+
+	config_each_key(&defaults->settings, assert_written, &texts);
 }
 
 static void test_installed_file(void **state)
@@ -252,6 +313,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_examples_hold),
+		cmocka_unit_test(test_every_key_is_written),
 		cmocka_unit_test(test_installed_file),
 		cmocka_unit_test(test_man_page),
 	};
