@@ -35,16 +35,23 @@ static const char help[] =
 	"\n"
 	"See tierd(8), tierd.conf(5).\n";
 
+/* `path` NULL: the default one, which may miss, as in serve(). */
 static int check_config(const char *path)
 {
 	_cleanup_(config_cleanup) struct config *config = NULL;
 	struct config_error error;
+	int r;
 
-	if (config_load(path, &config, &error)) {
+	r = config_load(path ? path : DEFAULT_CONFIG, &config, &error);
+	if (r == -ENOENT && !path) {
+		puts(DEFAULT_CONFIG " is not there: the defaults are in force");
+		return 0;
+	}
+	if (r) {
 		fprintf(stderr, "%s\n", error.text);
 		return EXIT_FAILED;
 	}
-	printf("%s: ok\n", path);
+	printf("%s: ok\n", config->path);
 	return 0;
 }
 
@@ -126,5 +133,5 @@ int main(int argc, char **argv)
 		fprintf(stderr, "tierd: what is \"%s\"? See tierd --help.\n", argv[optind]);
 		return EXIT_BAD_COMMAND_LINE;
 	}
-	return check ? check_config(path ? path : DEFAULT_CONFIG) : serve(path, debug);
+	return check ? check_config(path) : serve(path, debug);
 }

@@ -189,7 +189,13 @@ systemctl stop tierd
 check_equal "without tierd nobody knows" "default default" "$(tvs --noheadings -o vol_policy,vol_policy_from pool0/listed | xargs)"
 systemctl start tierd
 tvremove -q -y pool0/listed pool0/flat
+rm /etc/tierd.conf
+check_equal "tierd -C without a file: the defaults" "/etc/tierd.conf is not there: the defaults are in force" "$(tierd -C 2>&1)"
+check "... that holds" tierd -C
 cp /src/conf/tierd.conf /etc/tierd.conf
+check_equal "... with one" "/etc/tierd.conf: ok" "$(tierd -C)"
+tierd -C /etc/not-there >/run/said 2>&1
+check_equal "one that is named must be there" 5 $?
 systemctl reload tierd
 since=$(date '+%F %T')
 
