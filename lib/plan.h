@@ -18,7 +18,8 @@
  *  - The same input gives the same list, to the byte.
  *  - Applied again and again to a load that does not change, it comes to rest.
  *
- * Pure: no clock, no I/O; memory is allocated by tier_planner_init() only. Time
+ * Pure: no clock, no I/O. tier_planner_new() allocates for the extents; the list
+ * of moves, which lasts until the next plan, grows while one is made. Time
  * grows linearly with the number of extents.
  *
  * It must not know: windows, rates, pauses, the kernel, what a label looks like.

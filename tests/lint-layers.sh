@@ -11,6 +11,7 @@
 #    arithmetic functions and each other, and have no writable data
 #  5 names: kernel symbols begin with dm_tier_, the library's with tier_
 #  6 no typedef of a struct, no BUG_ON, no unbounded string functions, no marks of unfinished work
+#  7 a function that a comment of user space names, as name(), is somewhere
 set -u
 cd "$(dirname "$0")/.." || exit 1
 out=${1-}
@@ -133,6 +134,21 @@ grep -HnE '\bBUG(_ON)?\(' "${kernel[@]}" /dev/null | errors_of "BUG_ON in the ke
 grep -HnE '\b(strcpy|strcat|sprintf|gets|system|popen|atoi|atol|alloca)\(' "${sources[@]}" /dev/null | errors_of "unsafe function"
 grep -HnE '\b(TODO|FIXME|XXX|HACK)\b' "${sources[@]}" tests/*.sh tests/*/* Makefile 2>/dev/null |
 	grep -v '^tests/lint-layers.sh:' | errors_of "unfinished"
+
+# 7 ------------------------------------------------------------------------------------------------
+python3 - "${c_files[@]}" <<'PY' | errors_of "comment"
+import re, sys
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+texts = {path: open(path, encoding="utf-8").read() for path in sys.argv[1:]}
+words = {word for text in texts.values() for word in re.findall(r"\w+", COMMENT.sub("", text))}
+for path, text in texts.items():
+    for comment in COMMENT.finditer("" if path.startswith(("kernel/", "tests/vm/bad/")) else text):
+        for name in re.finditer(r"\b([a-z]\w+)\(\)", comment[0]):
+            if name[1] not in words:
+                line = text.count("\n", 0, comment.start() + name.start()) + 1
+                print(f"{path}:{line}: there is no {name[1]}()")
+PY
 
 # sizes --------------------------------------------------------------------------------------------
 for file in "${sources[@]}"; do
