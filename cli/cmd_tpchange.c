@@ -13,7 +13,7 @@
 enum { OPTION_SYSINIT = CLI_LONG_ONLY, OPTION_PARTIAL, OPTION_READONLY, OPTION_IMPORT };
 
 static const struct cli_option options[] = {
-	{ 'a', "activate", "y|n", "make the devices of the pool and its volumes, or remove them" },
+	{ 'a', "activate", "y|n", "make the devices of the pools and their volumes, or remove them; without a name: of all pools" },
 	{ OPTION_PARTIAL, "partial", NULL, "activate without missing devices; their extents give errors" },
 	{ OPTION_READONLY, "readonly", NULL, "activate for reading only; nothing is written to any device" },
 	{ OPTION_IMPORT, "import", NULL, "take over a pool of another host, which must not use it any more" },
@@ -63,8 +63,9 @@ static enum cli_exit take_options(struct cli *cli, struct request *request)
 	if (request->import && (request->activate == 'n' || request->sysinit))
 		return cli_bad_line(cli, "It may go with -ay.",
 				    "--import does not go with -an and --sysinit");
-	if (!cli->nr_words && !request->sysinit)
-		return cli_bad_line(cli, "Name it, or give --sysinit for all.", "which pool?");
+	/* What others use is not taken over by the dozen. */
+	if (!cli->nr_words && request->import)
+		return cli_bad_line(cli, "`tps` lists the pools.", "which pool is to be taken over?");
 	return CLI_OK;
 }
 
@@ -199,6 +200,20 @@ static enum cli_exit set_host(struct cli *cli, const struct tier_scan_pool *pool
 	return CLI_OK;
 }
 
+static void warn_of_same_name(const struct cli *cli, const struct cli_system *system,
+			      const struct cli_offline *offline, const struct tier_scan_pool *pool,
+			      const char *name)
+{
+	bool is_there = cli_system_pool(system, name) != NULL;
+
+	for (size_t i = 0; i < offline->nr_pools; i++)
+		is_there |= &offline->pools[i] != pool && !offline->pools[i].error &&
+			    !strcmp(offline->pools[i].info.name, name);
+	if (is_there)
+		cli_warn(cli, "another pool is called %s, too: only one of them can be active at a time, "
+			 "and they are told apart by their UUIDs", name);
+}
+
 static enum cli_exit import_pool(struct cli *cli, const struct cli_system *system,
 				 const struct cli_offline *offline, const char *word)
 {
@@ -223,6 +238,7 @@ static enum cli_exit import_pool(struct cli *cli, const struct cli_system *syste
 		cli_say(cli, "Pool %s belongs to this host already.", name);
 		return CLI_OK;
 	}
+	warn_of_same_name(cli, system, offline, pool, name);
 	if (cli->test) {
 		cli_say(cli, "Would take over pool %s.", name);
 		return CLI_OK;
@@ -282,6 +298,20 @@ static enum cli_exit deactivate(struct cli *cli, const struct cli_system *system
 	return code;
 }
 
+/* All that are active. One that stays does not keep the others. */
+static enum cli_exit deactivate_all(struct cli *cli, const struct cli_system *system)
+{
+	enum cli_exit code = CLI_OK, pool_code;
+
+	for (size_t i = 0; i < system->nr_pools; i++) {
+		pool_code = deactivate(cli, system, system->pools[i].info.name, false);
+		if (pool_code)
+			code = pool_code;
+	}
+	return code;
+}
+
+/* All that there are. One that fails does not keep the others down. */
 static enum cli_exit activate_all(struct cli *cli, const struct cli_system *system,
 				  const struct cli_offline *offline, const struct request *request)
 {
@@ -313,9 +343,7 @@ static enum cli_exit run(struct cli *cli)
 			code = deactivate(cli, &system, cli->words[i], true);
 		for (int i = 0; !code && i < cli->nr_words; i++)
 			code = deactivate(cli, &system, cli->words[i], false);
-		for (size_t i = 0; !code && !cli->nr_words && i < system.nr_pools; i++)
-			code = deactivate(cli, &system, system.pools[i].info.name, false);
-		return code;
+		return code || cli->nr_words ? code : deactivate_all(cli, &system);
 	}
 	if (request.import)
 		code = import_pools(cli, &system);

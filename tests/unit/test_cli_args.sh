@@ -101,7 +101,6 @@ bad "--wipesignatures=3" tpcreate --wipesignatures=3 p
 bad "'9:x' is not a tier" tpextend --tier 9:x p
 bad "nothing to change" tpchange p
 bad "-a cannot be 'x'" tpchange -ax p
-bad "which pool?" tpchange -ay
 bad "--partial and --readonly" tpchange -an --partial p
 bad "--partial and --readonly" tpchange -an --readonly p
 
@@ -124,6 +123,7 @@ bad "--import does not go with -an" tpchange --import -an p
 bad "--import does not go with -an and --sysinit" tpchange --import --sysinit p
 bad "ways to activate" tpchange --import --partial p
 bad "which pool" tpchange --import
+bad "which pool" tpchange --import -ay
 bad "the default cannot be for a time" tvchange --policy default --for 3d p/v
 bad "there is no policy 'default'" tvcreate -n v -V 1g --policy default p
 bad "which policy" tvchange --for 3d p/v

@@ -100,17 +100,52 @@ check "... is in force" grep -q "no_space_timeout 10" <(dmsetup table pool0)
 tpchange -q -an pool0 && tpchange -q -ay pool0
 check_fails "... until the pool is deactivated" grep -q no_space_timeout <(dmsetup table pool0)
 
-# A new module ---------------------------------------------------------------------------------------------------
+# A new module: the lines of the page, in order ---------------------------------------------------------------------
+lines() { sed -n '/^\.SH ANOTHER VERSION/,/^\.SH RELOCATION/{/^\.nf/,/^\.fi/p}' /src/man/dm-tier-admin.7 | sed '/^\./d; s/\\-/-/g'; }
+after() {
+	case $1 in
+	"tpchange -an")
+		for device in "$meta" "$t0"; do
+			check_fails "blkid knows nothing of $device" blkid -p "$device"
+			check_equal "... nor does wipefs" "" "$(wipefs "$device")"
+		done ;;
+	"modprobe -r dm-tier") check_fails "... it is gone" grep -q '^dm_tier ' /proc/modules ;;
+	"tpchange -ay") check_equal "... all pools are back" "pool0 active" "$(column tps -o pool_name,pool_state | xargs)" ;;
+	esac
+}
 check_fails "a module in use is not replaced" modprobe -r dm-tier
-check "the pool is away" tpchange -q -an pool0
-for device in "$meta" "$t0"; do
-	check_fails "blkid knows nothing of $device" blkid -p "$device"
-	check_equal "... nor does wipefs" "" "$(wipefs "$device")"
-done
-check "the module can be" modprobe -r dm-tier
-check "the next one" modprobe dm-tier
-check "the pool comes" tpchange -q -ay pool0
+check_equal "the page has five lines" 5 "$(lines | wc -l)"
+while read -r -u 3 line; do
+	case $line in
+	# The guest has no kernel headers: what modprobe loads next is what was there.
+	make\ *) check "the page: $line, is a target" grep -q "^${line#make }:" /src/Makefile ;;
+	*) check "the page: $line" bash -c "$line" ;;
+	esac
+	after "$line"
+done 3< <(lines)
 check "it is whole" xfs_repair -n /dev/tier/pool0/data
+
+# Without a name: all pools ------------------------------------------------------------------------------------------
+states() { column tps -o pool_name,pool_state | xargs; }
+p1=$(make_lv hdd p1 100m)
+check "a second pool" tpcreate -q -s 4m -m "$(make_lv ssd meta1 80m)" --tier 0:"$p1" pool1
+check "one is in use" mount /dev/tier/pool0/data /mnt
+exits 5 "pool0/data is in use" tpchange -an
+check_equal "... it stays, the other goes" "pool0 active pool1 inactive" "$(states)"
+umount /mnt
+exits 0 "Pool pool0 is not active any more" tpchange -an
+exits 0 "" tpchange -an
+mv /etc/machine-id /run/machine-id && echo 0000000000000000000000000000000a >/etc/machine-id
+exits 5 "pool pool1 belongs to host" tpchange -ay
+check_equal "... of other hosts: none" "pool0 foreign pool1 foreign" "$(states)"
+mv /run/machine-id /etc/machine-id
+lvchange -an hdd/p1
+exits 5 "pool pool1 is incomplete" tpchange -ay
+check_equal "... the other comes" "pool0 active pool1 incomplete" "$(states)"
+lvchange -ay hdd/p1
+check "with its device it comes, too" tpchange -ay
+check_equal "... both are there" "pool0 active pool1 active" "$(states)"
+check "away" tpremove -q -y pool1
 
 # Windows --------------------------------------------------------------------------------------------------------
 is_known() { [ "$(column tps -o relocation pool0)" = "$1" ]; }
