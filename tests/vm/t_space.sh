@@ -82,6 +82,7 @@ check "and is deleted" msg delete_volume 1
 check "its slots are free" wait_for 10 quiet
 check "a flush succeeds after that" timeout 5 blockdev --flushbufs /dev/mapper/v0
 
+check "time enough for what follows" pool_reload no_space_timeout 60
 background writer took touch_extent 0 50
 wait_for 5 bash -c 'dmsetup status tp | grep -q " out_of_space "'
 check "a volume whose writes wait can be suspended without flush" timeout 5 dmsetup suspend --noflush v0
