@@ -147,7 +147,7 @@ u64 __dm_tier_meta_touch_pool(struct dm_tier_pool *pool,
 
 /*
  * Hands a frozen move over to the next commit, under pool->lock.  Its outcome
- * comes by dm_tier_migrate_committed() or _dropped().
+ * comes by __dm_tier_migrate_committed() or __dm_tier_migrate_dropped().
  */
 u64 __dm_tier_meta_add_move(struct dm_tier_pool *pool, struct dm_tier_move *m);
 /* Takes it back if its blocks are not being written yet. */
