@@ -43,18 +43,27 @@ static void help_option(const struct cli_option *option)
 	printf("  %-28s %s\n", text, option->help);
 }
 
+static bool takes_size(const struct cli_command *command)
+{
+	for (const struct cli_option *o = command->options; o && o->id; o++)
+		if (o->value && strstr(o->value, "SIZE"))
+			return true;
+	return false;
+}
+
 static void help(const struct cli_command *command)
 {
-	printf("%s - %s\n\nUsage: %s%s [options]%s%s\n\n", command->name, command->summary,
-	       command->is_applet ? "" : "tierctl ", command->name, *command->words ? " " : "",
-	       command->words);
+	printf("%s - %s\n\nUsage: %s%s%s%s [options]%s%s\n\n", command->name,
+	       command->summary, command->is_applet ? "" : "tierctl ", command->name,
+	       command->needed ? " " : "", command->needed ? command->needed : "",
+	       *command->words ? " " : "", command->words);
 	for (const struct cli_option *o = command->options; o && o->id; o++)
 		help_option(o);
 	for (const struct cli_option *o = common_options; o->id; o++)
 		help_option(o);
-	printf("\nSizes: a number and one of b s k m g t p e (powers of 1024; none: m).\n"
-	       "Exit code: 0 done, 2 no such command, 3 bad command line, 5 failed.\n"
-	       "See also %s(8), dm-tier(7).\n",
+	printf("\n%sExit code: 0 done, 3 bad command line, 5 failed.\n"
+	       "See also %s(8), dm-tier(7).\n", takes_size(command) ?
+	       "Sizes: a number and one of b s k m g t p e (powers of 1024; none: m).\n" : "",
 	       command->is_applet ? command->name : "tierctl");
 }
 

@@ -41,6 +41,7 @@ struct cli_command {
 	const char *name;
 	bool is_applet;			/* also a command of its own */
 	const char *summary;
+	const char *needed;		/* options that it does not go without, for the help; or NULL */
 	const char *words;		/* what the help calls what is not an option */
 	int min_words, max_words;	/* max < 0: any number */
 	const struct cli_option *options;	/* ended by id 0, or NULL */

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "cli.h"
+#include "disks.h"
 #include "format.h"
 #include "util.h"
 
@@ -19,19 +19,24 @@ static enum cli_exit run(struct cli *cli)
 	_cleanup_close_ int fd = -1;
 	char uuid[TIER_UUID_SIZE];
 	int option = cli_next_option(cli), r;
+	struct cli_disk disk;
+	enum cli_exit code;
 
 	if (option)
 		return cli->exit;
-	r = tier_format_open(cli->words[0], &fd);
+	code = cli_take_path(cli, cli->words[0], &disk);
+	if (code)
+		return code;
+	r = tier_format_open(disk.path, &fd);
 	r = r ? r : tier_format_identify(fd, &identity);
 	if (r == -EPROTONOSUPPORT)
 		return cli_failed(cli, "A newer dm-tier knows it.",
-				  "%s has metadata in an unknown format", cli->words[0]);
+				  "%s has metadata in an unknown format", disk.path);
 	if (r)
-		return cli_failed(cli, NULL, "%s cannot be read: %s", cli->words[0],
+		return cli_failed(cli, NULL, "%s cannot be read: %s", disk.path,
 				  cli_reason(r));
 	if (identity.kind == TIER_FORMAT_NONE) {
-		cli_say(cli, "%s belongs to no pool.", cli->words[0]);
+		cli_say(cli, "%s belongs to no pool.", disk.path);
 		return CLI_OK;
 	}
 	tier_format_uuid(identity.pool_uuid, uuid);
@@ -46,7 +51,7 @@ static enum cli_exit run(struct cli *cli)
 const struct cli_command cmd_identify = {
 	.name = "identify",
 	.summary = "show which pool a device belongs to",
-	.words = "device",
+	.words = "DEVICE",
 	.min_words = 1,
 	.max_words = 1,
 	.run = run,

@@ -12,7 +12,7 @@ enum { OPTION_MAX = CLI_LONG_ONLY };
 
 static const struct cli_option options[] = {
 	{ OPTION_MAX, "max", "N", "list at most N moves of each pool (default 65536)" },
-	REPORT_OPTIONS,
+	REPORT_OPTIONS("move_to=0 && move_heat>100"),
 	{ 0 }
 };
 

@@ -15,7 +15,7 @@
 
 static const struct cli_option options[] = {
 	{ 'a', "all", NULL, "extents without space, too" },
-	REPORT_OPTIONS,
+	REPORT_OPTIONS("ext_tier=1 && ext_reads>1000"),
 	{ 0 }
 };
 

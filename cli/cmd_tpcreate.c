@@ -320,6 +320,7 @@ const struct cli_command cmd_tpcreate = {
 	.name = "tpcreate",
 	.is_applet = true,
 	.summary = "make a pool of devices in tiers",
+	.needed = "-m DEVICE --tier TIER:DEVICE...",
 	.words = "POOL",
 	.min_words = 1,
 	.max_words = 1,

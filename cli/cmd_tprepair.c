@@ -254,6 +254,7 @@ const struct cli_command cmd_tprepair = {
 	.name = "tprepair",
 	.is_applet = true,
 	.summary = "save what can be saved of damaged metadata, to another device",
+	.needed = "-i DEVICE -o DEVICE",
 	.words = "",
 	.options = options,
 	.run = run,

@@ -139,6 +139,7 @@ const struct cli_command cmd_tprestore = {
 	.name = "tprestore",
 	.is_applet = true,
 	.summary = "write the text of tpdump to a metadata device",
+	.needed = "-o DEVICE",
 	.words = "",
 	.options = options,
 	.run = run,

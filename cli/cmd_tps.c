@@ -17,7 +17,7 @@ enum { OPTION_TIERS = CLI_LONG_ONLY, OPTION_DEVICES };
 static const struct cli_option options[] = {
 	{ OPTION_TIERS, "tiers", NULL, "a row for each tier" },
 	{ OPTION_DEVICES, "devices", NULL, "a row for each device" },
-	REPORT_OPTIONS,
+	REPORT_OPTIONS("pool_used_percent>=80 || pool_state!=active"),
 	{ 0 }
 };
 

@@ -207,6 +207,7 @@ const struct cli_command cmd_tvcreate = {
 	.name = "tvcreate",
 	.is_applet = true,
 	.summary = "create a volume in a pool",
+	.needed = "-n NAME -V SIZE",
 	.words = "POOL",
 	.min_words = 1,
 	.max_words = 1,

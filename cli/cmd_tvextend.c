@@ -114,6 +114,7 @@ const struct cli_command cmd_tvextend = {
 	.name = "tvextend",
 	.is_applet = true,
 	.summary = "make a volume larger",
+	.needed = "-L SIZE",
 	.words = "POOL/VOLUME",
 	.min_words = 1,
 	.max_words = 1,

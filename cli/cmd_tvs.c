@@ -9,7 +9,7 @@
 #include "util.h"
 #include "volume.h"
 
-static const struct cli_option options[] = { REPORT_OPTIONS, { 0 } };
+static const struct cli_option options[] = { REPORT_OPTIONS("vol_size>1t && policy=highest"), { 0 } };
 
 static const struct report_kind kind = {
 	.name = "volume",

@@ -58,6 +58,11 @@ static enum cli_exit no_command(const char *name)
 	return CLI_NO_COMMAND;
 }
 
+static bool is_help(const char *word)
+{
+	return !strcmp(word, "-h") || !strcmp(word, "--help") || !strcmp(word, "help");
+}
+
 static enum cli_exit run(const struct cli_command *command, int argc, char **argv)
 {
 	struct cli cli = { .command = command, .argc = argc, .argv = argv };
@@ -85,10 +90,10 @@ int main(int argc, char **argv)
 		help();
 		return CLI_BAD_LINE;
 	}
-	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+	if (is_help(argv[1])) {
 		char option[] = "-h", *help_of[] = { argv[0], option, NULL };
 
-		if (argc == 2) {
+		if (argc == 2 || is_help(argv[2])) {
 			help();
 			return CLI_OK;
 		}

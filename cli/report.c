@@ -207,17 +207,18 @@ static void *row_tierd_volume(void *row) { return ((struct report_row *)row)->ti
 static void *row_tierd_extent(void *row) { return ((struct report_row *)row)->tierd_extent; }
 static void *row_move(void *row) { return ((struct report_row *)row)->move; }
 
+/* A prefix names its section in `-o <prefix>all`, so no two are the same. */
 static const struct dm_report_object_type all_types[] = {
 	{ REPORT_POOL, "Pool", "pool_", row_pool },
-	{ REPORT_POOL_DISK, "Pool, of its metadata device", "pool_", row_pool_disk },
+	{ REPORT_POOL_DISK, "Pool, of its metadata device", "pool_disk_", row_pool_disk },
 	{ REPORT_TIER, "Tier", "tier_", row_tier },
 	{ REPORT_DEVICE, "Device", "dev_", row_device },
 	{ REPORT_VOLUME, "Volume", "vol_", row_volume },
 	{ REPORT_EXTENT, "Extent", "ext_", row_extent },
-	{ REPORT_TIERD_POOL, "Pool, of tierd", "pool_", row_tierd_pool },
-	{ REPORT_TIERD_TIER, "Tier, of tierd", "tier_", row_tierd_tier },
-	{ REPORT_TIERD_VOLUME, "Volume, of tierd", "vol_", row_tierd_volume },
-	{ REPORT_TIERD_EXTENT, "Extent, of tierd", "ext_", row_tierd_extent },
+	{ REPORT_TIERD_POOL, "Pool, of tierd", "pool_tierd_", row_tierd_pool },
+	{ REPORT_TIERD_TIER, "Tier, of tierd", "tier_tierd_", row_tierd_tier },
+	{ REPORT_TIERD_VOLUME, "Volume, of tierd", "vol_tierd_", row_tierd_volume },
+	{ REPORT_TIERD_EXTENT, "Extent, of tierd", "ext_tierd_", row_tierd_extent },
 	{ REPORT_MOVE, "Move", "move_", row_move },
 };
 

@@ -150,10 +150,11 @@ enum {
 	REPORT_UNITS = REPORT_LONG, REPORT_NOHEADINGS, REPORT_NOSUFFIX, REPORT_SEPARATOR,
 	REPORT_NAMEPREFIXES, REPORT_UNQUOTED, REPORT_ROWS, REPORT_UNBUFFERED, REPORT_FORMAT
 };
-#define REPORT_OPTIONS								\
+/* `example` is a selection that this report can make. */
+#define REPORT_OPTIONS(example)							\
 	{ 'o', "options", "COLUMNS", "what to show; +COLUMNS adds; help lists them" },	\
 	{ 'O', "sort", "KEYS", "columns to sort by; -COLUMN for the other way round" },	\
-	{ 'S', "select", "SELECTION", "only rows that match, as 'vol_size>1t && policy=highest'" }, \
+	{ 'S', "select", "SELECTION", "only rows that match, as '" example "'" }, \
 	{ REPORT_UNITS, "units", "UNIT", "of sizes: h b s k m g t p e, capital for powers of 1000" }, \
 	{ REPORT_NOHEADINGS, "noheadings", NULL, "no line of headings" },	\
 	{ REPORT_NOSUFFIX, "nosuffix", NULL, "no unit behind sizes" },		\

@@ -194,15 +194,23 @@ static void log_begin(struct pool *pool)
 		  pool->plan.nr_moves, up_text, down_text);
 }
 
+/* "5 moves up (255MiB)", "0 down": without the size of nothing. */
+static const char *count_text(uint64_t count, const char *what, uint64_t bytes, char ret_text[64])
+{
+	char size[UNITS_TEXT_SIZE];
+
+	units_size_to_rough_text(bytes, size);
+	snprintf(ret_text, 64, count ? "%llu %s (%s)" : "%llu %s", (unsigned long long)count, what, size);
+	return ret_text;
+}
+
 static void log_end(struct pool *pool, const char *why)
 {
 	const struct state_relocation *relocation = &pool->relocation;
 	struct log_record record = LOG_RECORD(LOG_RELOCATION_ENDED_EVENT, LOG_INFO, pool->name);
-	char up[UNITS_TEXT_SIZE], down[UNITS_TEXT_SIZE], in[UNITS_TEXT_SIZE], tiers[256] = "";
+	char up[64], down[64], side[64], in[UNITS_TEXT_SIZE], tiers[256] = "";
 	size_t used = 0;
 
-	units_size_to_rough_text(relocation->up_bytes, up);
-	units_size_to_rough_text(relocation->down_bytes, down);
 	for (int tier = 0; tier < TIER_MAX_TIERS && used < sizeof(tiers); tier++) {
 		if (!relocation->in_bytes[tier])
 			continue;
@@ -212,10 +220,10 @@ static void log_end(struct pool *pool, const char *why)
 	record.has_bytes = true;
 	record.bytes = relocation->up_bytes + relocation->down_bytes + relocation->side_bytes;
 	log_write(pool->env->log, record,
-		  "relocation ended (%s): %llu moves up, %s, %llu down, %s, %llu inside tiers, %llu "
-		  "given up%s", why, (unsigned long long)relocation->up_moves, up,
-		  (unsigned long long)relocation->down_moves, down,
-		  (unsigned long long)relocation->side_moves,
+		  "relocation ended (%s): %s, %s, %s, %llu given up%s", why,
+		  count_text(relocation->up_moves, "moves up", relocation->up_bytes, up),
+		  count_text(relocation->down_moves, "down", relocation->down_bytes, down),
+		  count_text(relocation->side_moves, "inside tiers", relocation->side_bytes, side),
 		  (unsigned long long)relocation->failed_moves, tiers);
 }
 

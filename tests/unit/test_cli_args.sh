@@ -58,6 +58,15 @@ tierctl >"$tmp/out" 2>&1
 check_equal "tierctl alone shows the commands, and it is no command" 3 $?
 check_fails "a full disk is a failure" bash -c 'tpcreate -h >/dev/full'
 
+check "tierctl help --help is tierctl -h" cmp <(tierctl -h) <(tierctl help --help)
+for usage in "tpcreate -m DEVICE --tier TIER:DEVICE... [options] POOL" "tvcreate -n NAME -V SIZE [options] POOL" \
+	"tvextend -L SIZE [options] POOL/VOLUME" "tprestore -o DEVICE [options]" "tprepair -i DEVICE -o DEVICE [options]"; do
+	check_equal "the usage has what is needed" "Usage: $usage" "$(${usage%% *} -h | grep ^Usage)"
+done
+check "tvextend -h explains sizes" grep -q ^Sizes: <(tvextend -h)
+check_fails "... tvs -h, which takes none, does not" grep -q ^Sizes: <(tvs -h)
+check_fails "no command has exit code 2" grep -q "2 no such command" <(tvs -h)
+
 # Words -----------------------------------------------------------------------------------------
 for applet in tpcreate tpextend tpremove tpcheck tpdump tvcreate tvextend tvchange tvremove; do
 	bad "is missing" "$applet"
@@ -153,6 +162,7 @@ refused 5 "/no/such" tpcheck /no/such
 refused 5 "/no/such" tpdump /no/such
 refused 5 "/no/such" tprepair -i /no/such -o /no/such/other
 refused 5 "/no/such" tprestore -i /no/such -o /no/such/other
+exits 5 "/dev/no/such cannot be read" tierctl identify no/such
 refused 5 "neither a block device nor a file" tpcheck /dev/null
 
 # reports ---------------------------------------------------------------------------------------
@@ -167,6 +177,16 @@ for report in tps tvs tes; do
 	bad "there is no unit 'gg'" "$report" --units gg
 	bad "there is no unit ''" "$report" --units ''
 	bad "there is no report format 'json_std'" "$report" --reportformat json_std
+done
+# A report on what there is here, or a failure to find that out; but a selection that can be made.
+for report in tps tvs tes "tierctl plan"; do
+	example=$($report -h | sed -n "s/.*rows that match, as '\(.*\)'$/\1/p")
+	$report -S "$example" >"$tmp/out" 2>&1
+	code=$?
+	check "$report -S '$example', as its help says" test -n "$example" -a "$code" -ne 3
+done
+for report in tps tvs tes; do
+	check_equal "$report -o help: each word once" "" "$($report -o help | sed -n 's/^  \([a-z_]*\) *- .*/\1/p' | sort | uniq -d)"
 done
 bad "vol_name" tps -o vol_name
 bad "dev_path" tvs -o dev_path

@@ -165,7 +165,7 @@ static void test_window(void **state)
 	assert_int_equal(done->to_tier, 0);
 	assert_int_equal(done->reason, TIER_REASON_HOTTER);
 	assert_string_equal(w->last_text[LOG_RELOCATION_ENDED_EVENT],
-			    "relocation ended (the window closed): 5 moves up, 5MiB, 0 down, 0, 0 "
+			    "relocation ended (the window closed): 5 moves up (5MiB), 0 down, 0 "
 			    "inside tiers, 0 given up, 5MiB into tier 0");
 	world_free(w);
 }
