@@ -166,6 +166,22 @@ static void find_missing(struct tier_scan_pool *pool)
 	}
 }
 
+/* Unless something worse is wrong with it: only one of these pools can be active. */
+static void say_same_name(const struct source *source, const struct cli_system *system,
+			  const struct tier_pool_info *info, struct pool_row *row)
+{
+	const char *text = "";
+
+	for (size_t i = 0; i < source->nr_pools; i++)
+		if (!source->pools[i].error && strcmp(source->pools[i].info.uuid, info->uuid) &&
+		    !strcmp(source->pools[i].info.name, info->name))
+			text = "another pool has this name";
+	if (cli_system_pool(system, info->name))
+		text = "another active pool has this name";
+	if (!*row->health)
+		snprintf(row->health, sizeof(row->health), "%s", text);
+}
+
 static enum cli_exit inactive_rows(struct source *source, const struct cli_system *system,
 				   bool *found)
 {
@@ -193,7 +209,8 @@ static enum cli_exit inactive_rows(struct source *source, const struct cli_syste
 		if (scan->error)
 			snprintf(pool.health, sizeof(pool.health), "%s", scan->cause);
 		else
-			rows_missing(scan->nr_missing, &pool);
+			rows_missing(info, scan->nr_missing, &pool);
+		say_same_name(source, system, info, &pool);
 		if (scan->metadata)
 			pool.pool.metadata = scan->metadata->path;
 		code = rows(source, info, NULL, &pool);
@@ -220,7 +237,7 @@ static enum cli_exit unloaded_rows(struct source *source, const struct cli_pool 
 	}
 	rows_pool(&info, "failed", &pool);
 	if (scan) {
-		rows_missing(scan->nr_missing, &pool);
+		rows_missing(&info, scan->nr_missing, &pool);
 		pool.pool.metadata = scan->metadata->path;
 	}
 	pool.pool.mode = tier_pool_mode_word(active->info.mode);

@@ -42,6 +42,22 @@ const char *cli_offline_name(const struct tier_scan_pool *pool, char ret_name[TI
 	return ret_name;
 }
 
+/* The one that is looked for may be one of these: their metadata do not tell their name. */
+static bool say_unreadable(const struct cli *cli, const struct cli_offline *offline)
+{
+	char uuid[TIER_UUID_SIZE];
+	bool are_some = false;
+
+	for (size_t i = 0; i < offline->nr_pools; i++) {
+		if (!offline->pools[i].error)
+			continue;
+		tier_format_uuid(offline->pools[i].uuid, uuid);
+		cli_warn(cli, "a pool whose name cannot be read, %s: %s", uuid, offline->pools[i].cause);
+		are_some = true;
+	}
+	return are_some;
+}
+
 enum cli_exit cli_offline_pool(struct cli *cli, const struct cli_offline *offline,
 			       const char *name, const struct tier_scan_pool **ret_pool)
 {
@@ -65,6 +81,9 @@ enum cli_exit cli_offline_pool(struct cli *cli, const struct cli_offline *offlin
 		}
 		found = pool;
 	}
+	if (!found && say_unreadable(cli, offline))
+		return cli_failed(cli, "See to the pool above, if it is that: dm-tier(7), RECOVERY.",
+				  "there is no pool '%s' that could be read", name);
 	if (!found)
 		return cli_failed(cli, "`tps` lists the pools. Are all its devices there? `lsblk`, `vgchange -ay`",
 				  "there is no pool '%s'", name);

@@ -70,6 +70,32 @@ void rows_pool(const struct tier_pool_info *info, const char *state, struct pool
 	row->moves_cancelled = row->moves_failed = row->moved = row->rate = REPORT_NO_NUMBER;
 }
 
+const char *rows_given_up(const struct tier_pool_info *info, char *ret_text, size_t size)
+{
+	uint64_t extents = 0, nr_devices = 0;
+	uint32_t first = 0;
+
+	for (size_t i = 0; i < info->nr_devices; i++) {
+		const struct tier_device_info *device = &info->devices[i];
+
+		if (device->state != TIER_DEVICE_LOST || !device->used_slots)
+			continue;
+		if (!nr_devices++)
+			first = device->idx;
+		extents += device->used_slots;
+	}
+	*ret_text = '\0';
+	if (nr_devices == 1)
+		snprintf(ret_text, size, "device %u was given up: ", first);
+	else if (nr_devices)
+		snprintf(ret_text, size, "%" PRIu64 " devices were given up: ", nr_devices);
+	if (nr_devices)
+		snprintf(ret_text + strlen(ret_text), size - strlen(ret_text),
+			 extents == 1 ? "%" PRIu64 " extent gives errors" : "%" PRIu64 " extents give errors",
+			 extents);
+	return ret_text;
+}
+
 /* The worst that is wrong. */
 static void describe_health(const struct cli_pool *pool, struct pool_row *row)
 {
@@ -78,10 +104,14 @@ static void describe_health(const struct cli_pool *pool, struct pool_row *row)
 	switch (pool->info.mode) {
 	case TIER_POOL_RW:
 		if (row->pool.nr_missing) {
-			rows_missing(row->pool.nr_missing, row);
+			rows_missing(&pool->info, row->pool.nr_missing, row);
 			return;
 		}
-		text = pool->info.needs_check ? "the metadata is damaged" : "";
+		if (!pool->info.needs_check) {
+			rows_given_up(&pool->info, row->health, sizeof(row->health));
+			return;
+		}
+		text = "the metadata is damaged";
 		break;
 	case TIER_POOL_OUT_OF_SPACE:
 		text = "no space for first writes";
@@ -96,12 +126,14 @@ static void describe_health(const struct cli_pool *pool, struct pool_row *row)
 	snprintf(row->health, sizeof(row->health), "%s", text);
 }
 
-void rows_missing(uint64_t nr_missing, struct pool_row *row)
+void rows_missing(const struct tier_pool_info *info, uint64_t nr_missing, struct pool_row *row)
 {
 	row->pool.nr_missing = nr_missing;
 	if (nr_missing)
 		snprintf(row->health, sizeof(row->health), "%" PRIu64 " device%s missing", nr_missing,
 			 nr_missing == 1 ? " is" : "s are");
+	else
+		rows_given_up(info, row->health, sizeof(row->health));
 }
 
 void rows_pool_disk(const uint8_t system_id[16], struct pool_row *row)

@@ -27,8 +27,10 @@ struct pool_row {
 void rows_pool(const struct tier_pool_info *info, const char *state, struct pool_row *ret_row);
 /* Of the host that the pool belongs to. */
 void rows_pool_disk(const uint8_t system_id[16], struct pool_row *row);
-/* Devices are not there: a number and the pool's health. */
-void rows_missing(uint64_t nr_missing, struct pool_row *row);
+/* How many devices are not there; in health that, or else what was given up. */
+void rows_missing(const struct tier_pool_info *info, uint64_t nr_missing, struct pool_row *row);
+/* "device 1 was given up: 14 extents give errors"; "" if no extents do. Returns ret_text. */
+const char *rows_given_up(const struct tier_pool_info *info, char *ret_text, size_t size);
 void rows_active_pool(const struct cli_pool *pool, struct pool_row *ret_row);
 
 /* Empty if tierd does not know the pool, tier or volume. */

@@ -601,7 +601,20 @@ static void test_states_of_active_pools(void **state)
 	pool.device.suspended = true;
 	assert_output(line, "suspended|2 devices are missing|2|0\n");
 	pool.device.suspended = pool.device.read_only = false;
-	devices[0].state = devices[1].state = TIER_DEVICE_ONLINE;
+	/* Given up: not missing, and not as it should be either, as long as there are extents. */
+	devices[0].state = TIER_DEVICE_ONLINE;
+	devices[1].state = TIER_DEVICE_LOST;
+	pool.info.needs_check = false;
+	assert_output(line, "active|device 2 was given up: 53 extents give errors|0|110592\n");
+	devices[2].state = TIER_DEVICE_LOST;
+	assert_output(line, "active|2 devices were given up: 73 extents give errors|0|110592\n");
+	devices[1].used_slots = devices[2].used_slots = 0;
+	assert_output(line, "active||0|110592\n");
+	devices[1].used_slots = 53;
+	devices[2].used_slots = 20;
+	pool.info.needs_check = true;
+	devices[1].state = TIER_DEVICE_ONLINE;
+	devices[2].state = TIER_DEVICE_DRAINING;
 }
 
 static void test_pools_that_are_not_active(void **state)
@@ -613,7 +626,12 @@ static void test_pools_that_are_not_active(void **state)
 	assert_output(line, LOST_UUID "|no metadata|no metadata device|0||0|\n"
 			    "pool0|active|the metadata is damaged|0|" HOST "|409600|29.71\n"
 			    "pool1|foreign||0|" HOST "|409600|29.71\n");
+	/* Of another host, and in the way of the one that is active. */
+	memcpy(scan_pools[1].info.name, "pool0", 6);
+	assert_output("tps" FORMAT "pool_state,pool_health " FOREIGN_UUID, "foreign|another active pool has this name\n");
 	is_active = false;
+	assert_output("tps" FORMAT "pool_state,pool_health " FOREIGN_UUID, "foreign|another pool has this name\n");
+	memcpy(scan_pools[1].info.name, "pool1", 6);
 	memset(scan_pools[1].facts.system_id, 0, 16);
 	assert_output("tps" FORMAT "pool_state,pool_system_id pool1", "inactive|\n");
 	scan_pools[1].nr_doubled = 1;

@@ -145,6 +145,23 @@ check_equal "... the other comes" "pool0 active pool1 incomplete" "$(states)"
 lvchange -ay hdd/p1
 check "with its device it comes, too" tpchange -ay
 check_equal "... both are there" "pool0 active pool1 active" "$(states)"
+
+# Names that say too little ------------------------------------------------------------------------------------------
+check "one is away, and udev leaves it there" bash -c ">/etc/udev/rules.d/69-dm-tier-activate.rules; udevadm control --reload; tpchange -q -an pool1"
+m1=/dev/ssd/meta1 uuid1=$(column tps -o pool_uuid pool1)
+restore() { tpdump "$m1" >/run/dump && sed "s/$1/$2/" /run/dump | tprestore -q --wipesignatures -o "$m1"; }
+check "it gets the name of the other" restore label=name=pool1 label=name=pool0
+check_equal "... which its health says" "inactive another active pool has this name" \
+	"$(column tps -S "pool_uuid=$uuid1" -o pool_state,pool_health | xargs)"
+mv /etc/machine-id /run/machine-id && echo 0000000000000000000000000000000a >/etc/machine-id
+exits 0 "another pool is called pool0, too" tpchange -t --import "$uuid1"
+mv /run/machine-id /etc/machine-id
+check "it gets its own back" restore label=name=pool0 label=name=pool1
+check "a copy of its metadata" dd if="$m1" of="$(make_lv hdd copy 80m)" bs=1M status=none conv=fsync
+exits 5 "a pool whose name cannot be read, $uuid1: " tpchange -ay pool1
+exits 5 "there is no pool 'pool1' that could be read" tpchange -ay pool1
+check "without the copy" lvremove -q -y hdd/copy
+exits 0 "" tpchange -ay pool1
 check "away" tpremove -q -y pool1
 
 # Windows --------------------------------------------------------------------------------------------------------
