@@ -55,6 +55,23 @@ static void print_tiers(const struct cli_pool *pool, const struct client_state *
 	}
 }
 
+/* Those that something is wrong with. */
+static void print_devices(const struct tier_pool_info *info)
+{
+	char text[TIER_CAUSE_SIZE];
+
+	for (size_t i = 0; i < info->nr_devices; i++) {
+		const struct tier_device_info *device = &info->devices[i];
+
+		if (device->errors)
+			printf("  device %u of tier %u (%s): %" PRIu64 " I/O error%s since activation\n",
+			       device->idx, device->tier, tier_device_state_word(device->state),
+			       device->errors, device->errors == 1 ? "" : "s");
+	}
+	if (*rows_given_up(info, text, sizeof(text)))
+		printf("  %s\n", text);
+}
+
 static void print_relocation(const struct client_pool *pool)
 {
 	char begin[32], end[32], moved_up[CLI_SIZE_TEXT], moved_down[CLI_SIZE_TEXT];
@@ -119,6 +136,7 @@ static void print_pool(const struct cli_pool *pool, const struct client_state *t
 	       cli_size(pool->info.extent_sectors, extent));
 	print_space(&pool->info);
 	print_tiers(pool, tierd);
+	print_devices(&pool->info);
 	printf("  moves since activation: %" PRIu64 " done (%s), %" PRIu64 " failed, %" PRIu64
 	       " cancelled; now %" PRIu64 " active, %" PRIu64 " queued\n", pool->status.done_moves,
 	       cli_size(pool->status.moved_bytes / 512, moved), pool->status.failed_moves,

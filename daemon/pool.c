@@ -110,8 +110,10 @@ static void see_devices(struct pool *pool)
 			  count == 1 ? "is" : "are", first->idx, first->tier);
 	else if (pool->missing && !missing)
 		log_plain(pool->env->log, LOG_POOL_WHOLE_EVENT, LOG_NOTICE, pool->name,
-			  "all its devices are there again");
+			  "none of its devices is missing any more");
 	pool->missing = missing;
+	for (size_t i = 0; i < pool->info.nr_devices; i++)
+		pool_see_device(pool, &pool->info.devices[i]);
 }
 
 /* ---------------------------------------------------------------- volumes */

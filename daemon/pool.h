@@ -136,6 +136,8 @@ struct pool {
 	uint64_t bytes_per_s;			/* measured by the last run; 0 = not yet */
 
 	uint64_t missing;			/* a bit for each device that is not there or failed */
+	uint64_t with_errors;			/* for each that has had errors */
+	uint64_t given_up;			/* for each that was given up and has extents */
 	enum pool_fault fault;
 	unsigned int fault_count;
 	bool fault_is_logged;
@@ -193,6 +195,8 @@ int pool_save(struct pool *pool, const struct clock_time *now);
 
 /* Say it, once, when it fills up, is full, or has space again. */
 void pool_see_space(struct pool *pool);
+/* Say, once, that a device has had errors since activation, or was given up with what is on it. */
+void pool_see_device(struct pool *pool, const struct tier_device_info *device);
 /* Say that a volume came or went. */
 void pool_see_volume(const struct pool *pool, const struct pool_volume *volume, bool is_gone);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is told of a pool whenever it was read: how full it is, which volumes came and went. */
+/* What is told of a pool whenever it was read: how full it is, what its devices and volumes do. */
 #include <stdio.h>
 
 #include "pool.h"
@@ -47,6 +47,31 @@ void pool_see_space(struct pool *pool)
 			  "first writes", space.used_percent, total_text, left_text);
 		return;
 	}
+}
+
+/* Whether it has become true of the device; `*bits` has one for each. */
+static bool is_news(uint64_t *bits, uint32_t idx, bool is_true)
+{
+	uint64_t bit = UINT64_C(1) << idx;
+	bool was_true = *bits & bit;
+
+	*bits = is_true ? *bits | bit : *bits & ~bit;
+	return is_true && !was_true;
+}
+
+void pool_see_device(struct pool *pool, const struct tier_device_info *device)
+{
+	const unsigned long long errors = device->errors, extents = device->used_slots;
+
+	if (is_news(&pool->with_errors, device->idx, errors))
+		log_plain(pool->env->log, LOG_DEVICE_ERRORS_EVENT, LOG_WARNING, pool->name,
+			  "device %u of tier %u (%s) has had %llu I/O error%s since activation; the "
+			  "kernel's log has them", device->idx, device->tier,
+			  tier_device_state_word(device->state), errors, errors == 1 ? "" : "s");
+	if (is_news(&pool->given_up, device->idx, device->state == TIER_DEVICE_LOST && extents))
+		log_plain(pool->env->log, LOG_DEVICE_GIVEN_UP_EVENT, LOG_WARNING, pool->name,
+			  "device %u of tier %u was given up: %llu extent%s errors until discarded",
+			  device->idx, device->tier, extents, extents == 1 ? " gives" : "s give");
 }
 
 void pool_see_volume(const struct pool *pool, const struct pool_volume *volume, bool is_gone)

@@ -79,6 +79,11 @@ void tier_sim_set_device_state(struct tier_sim *sim, uint32_t idx, enum tier_dev
 	sim->devices[idx].info.state = state;
 }
 
+void tier_sim_set_device_errors(struct tier_sim *sim, uint32_t idx, uint64_t errors)
+{
+	sim->devices[idx].info.errors = errors;
+}
+
 void tier_sim_set_mode(struct tier_sim *sim, enum tier_pool_mode mode)
 {
 	sim->mode = mode;

@@ -34,6 +34,8 @@ struct tier_backend tier_sim_backend(struct tier_sim *sim);
 /* The idx of the new online device. */
 uint32_t tier_sim_add_device(struct tier_sim *sim, uint32_t tier, uint64_t slots);
 void tier_sim_set_device_state(struct tier_sim *sim, uint32_t idx, enum tier_device_state state);
+/* Since the last reload. */
+void tier_sim_set_device_errors(struct tier_sim *sim, uint32_t idx, uint64_t errors);
 /* Lowest free id; placement by the label's policy, like tvcreate's. */
 uint32_t tier_sim_add_volume(struct tier_sim *sim, uint64_t extents, const char *label);
 void tier_sim_remove_volume(struct tier_sim *sim, uint32_t volume);

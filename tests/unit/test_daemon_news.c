@@ -111,6 +111,47 @@ static void test_space_after_restart(void **state)
 	world_free(w);
 }
 
+/* The first errors of a device are news, more of them are none; so is one that is given up. */
+static void test_devices(void **state)
+{
+	struct world *w = world_new("");
+
+	world_run_for(w, 60);
+	tier_sim_add_volume(w->sim, 130, "name=v");
+	fill(w, 0, 103);
+	world_run_for(w, 600);
+	assert_int_equal(w->events[LOG_DEVICE_ERRORS_EVENT], 0);
+	tier_sim_set_device_errors(w->sim, 1, 1);
+	look(w);
+	assert_int_equal(w->events[LOG_DEVICE_ERRORS_EVENT], 1);
+	assert_int_equal(w->priorities[LOG_WARNING], 1);
+	assert_string_equal(w->last_text[LOG_DEVICE_ERRORS_EVENT],
+			    "device 1 of tier 1 (online) has had 1 I/O error since activation; the "
+			    "kernel's log has them");
+	tier_sim_set_device_errors(w->sim, 1, 7);
+	world_run_for(w, 3600);
+	assert_int_equal(w->events[LOG_DEVICE_ERRORS_EVENT], 1);
+	/* One more device, and it has failed. */
+	tier_sim_set_device_errors(w->sim, 0, 2);
+	look(w);
+	assert_int_equal(w->events[LOG_DEVICE_ERRORS_EVENT], 2);
+	tier_sim_set_device_state(w->sim, 1, TIER_DEVICE_FAILED);
+	look(w);
+	assert_int_equal(w->events[LOG_POOL_PARTIAL_EVENT], 1);
+
+	/* Given up, it is not missing any more; but its extents are not back. */
+	tier_sim_set_device_state(w->sim, 1, TIER_DEVICE_LOST);
+	look(w);
+	assert_string_equal(w->last_text[LOG_POOL_WHOLE_EVENT], "none of its devices is missing any more");
+	assert_int_equal(w->events[LOG_DEVICE_GIVEN_UP_EVENT], 1);
+	assert_non_null(strstr(w->last_text[LOG_DEVICE_GIVEN_UP_EVENT], "device 1 of tier 1 was given up: "));
+	assert_non_null(strstr(w->last_text[LOG_DEVICE_GIVEN_UP_EVENT], " extents give errors until discarded"));
+	world_run_for(w, 3600);
+	assert_int_equal(w->events[LOG_DEVICE_GIVEN_UP_EVENT], 1);
+	assert_int_equal(w->events[LOG_DEVICE_ERRORS_EVENT], 2);
+	world_free(w);
+}
+
 /* Events may come as fast as they like: one look a second. */
 static void test_looks_are_few(void **state)
 {
@@ -188,6 +229,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_space),
 		cmocka_unit_test(test_space_after_restart),
+		cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_looks_are_few),
 		cmocka_unit_test(test_volumes),
 	};

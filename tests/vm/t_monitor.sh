@@ -14,6 +14,7 @@ filling=$(sed -n 's/.*POOL_FILLING,.*"\(.*\)".*/\1/p' /src/daemon/log.h)
 full=$(sed -n 's/.*POOL_FULL,.*"\(.*\)".*/\1/p' /src/daemon/log.h)
 back=$(sed -n 's/.*POOL_SPACE_BACK,.*"\(.*\)".*/\1/p' /src/daemon/log.h)
 found=$(sed -n 's/.*VOLUME_FOUND,.*"\(.*\)".*/\1/p' /src/daemon/log.h)
+errors=$(sed -n 's/.*DEVICE_ERRORS,.*"\(.*\)".*/\1/p' /src/daemon/log.h)
 gone=$(sed -n 's/.*VOLUME_GONE,.*"\(.*\)".*/\1/p' /src/daemon/log.h)
 # write FIRST COUNT: something into these extents of 4 MiB
 write() {
@@ -67,6 +68,17 @@ check "the journal tells" wait_for 70 said "$back" 1
 check "status is quiet" bash -c '! tierctl status pool0 | grep -q FULL'
 check_equal "so is the selection" "" "$(alarms)"
 check "a first write succeeds" write 99 1
+
+# A device that has errors -----------------------------------------------------------------------------
+table=$(dmsetup table hdd-t1)
+becomes() { dmsetup suspend --noflush hdd-t1 && dmsetup load hdd-t1 --table "$1" && dmsetup resume hdd-t1; }
+check_fails "none: status has no such line" shows "  device 1"
+check "it dies" becomes "0 $((324 << 11)) error"
+check_fails "... reads fail" dd if=/dev/tier/pool0/vol of=/dev/null bs=4M iflag=direct
+check "the journal tells within a minute" wait_for 70 said "$errors" 1
+check_equal "... as a warning" 1 "$(logged -p warning "MESSAGE_ID=$errors" TIERD_POOL=pool0)"
+check "so does status" bash -c "tierctl status pool0 | grep -q '^  device 1 of tier 1 (.*): [0-9]* I/O errors* since activation'"
+check "it is back" becomes "$table"
 
 check "tvremove" tvremove -q -y pool0/vol
 check "is told" wait_for 10 said "$gone" 1
