@@ -148,11 +148,14 @@ check_equal "it has all of a volume" "0 1 2 3 4 5 6 7" "$(column tes -o extent -
 tpextend -q --wipesignatures p --tier "1:$a"
 dmsetup suspend --noflush d && dmsetup load d --table "0 $((65 << 11)) error" && dmsetup resume d
 check_fails "it dies" dd if=/dev/mapper/p-x of=/dev/null bs=1M iflag=direct
+check "tierctl status has its errors" bash -c 'tierctl status p | grep -qE "^  device 0 of tier [0-9] \((online|failed)\): [0-9]+ I/O errors? since activation$"'
 exits 5 "of volume p/x for one: src_read_error" tpreduce p 0
 exits 5 "Nobody to ask here" tpreduce --lost p /dev/mapper/d
 exits 0 "Volume p/x has 8 of its 8 extents on /dev/mapper/d: 0-7" tpreduce --lost -t p 0
 check "it is given up" tpreduce --lost -y p /dev/mapper/d
 check_equal "... that is its state" "0 lost 1 online 2 online" "$(states)"
+check_equal "... which its health says" "device 0 was given up: 8 extents give errors" "$(tps --noheadings -o pool_health p | xargs)"
+exits 0 "  device 0 was given up: 8 extents give errors" tierctl status p
 check "... and it can be taken away" dmsetup remove d
 check_equal "the others' bytes are there" "$before" "$(sums)"
 exits 0 "Then \`tpreduce --lost p 0\`" tpreduce --lost p 0
