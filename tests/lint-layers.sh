@@ -11,7 +11,7 @@
 #    arithmetic functions and each other, and have no writable data
 #  5 names: kernel symbols begin with dm_tier_, the library's with tier_
 #  6 no typedef of a struct, no BUG_ON, no unbounded string functions, no marks of unfinished work
-#  7 a function that a comment of user space names, as name(), is somewhere
+#  7 a function that a comment names, as name(), is somewhere
 set -u
 cd "$(dirname "$0")/.." || exit 1
 out=${1-}
