@@ -199,7 +199,7 @@ static void flush_ended(struct dm_tier_device *dev, int error)
 	dev->flush_done = dev->flush_started;
 	if (error) {
 		dev->flush_error = error;
-		atomic64_inc(&dev->errors);
+		dm_tier_pool_device_error(dev);
 		dev->failed = true;
 		dev->flush_bad = dev->flush_started;
 	} else {

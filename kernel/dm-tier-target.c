@@ -206,7 +206,7 @@ static int tier_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *erro
 		if (unlikely(*error == BLK_STS_NOTSUPP && (bio->bi_opf & REQ_NOWAIT)))
 			*error = BLK_STS_AGAIN;
 		if (unlikely(*error && *error != BLK_STS_AGAIN))
-			atomic64_inc(&dev->errors);
+			dm_tier_pool_device_error(dev);
 		tb->dev = NULL;
 		/* Pairs with the barrier after a drain's sums: it sees the marks. */
 		smp_wmb();
