@@ -111,6 +111,7 @@ static int write_slots(struct writer *w, struct dm_tier_device *dev)
 
 static int write_area(struct writer *w)
 {
+	u64 bad = dm_tier_meta_flush_bad(w->meta);
 	u32 i;
 	int r = write_heads(w);
 
@@ -118,11 +119,12 @@ static int write_area(struct writer *w)
 		r = write_slots(w, w->meta->pool->device[i]);
 	if (!r && w->filled)
 		r = writer_flush(w);
-	return r ?: blkdev_issue_flush(w->meta->bdev);
+	return r ?: dm_tier_meta_flush(w->meta, bad);
 }
 
 static int write_super(struct dm_tier_meta *meta, struct dm_tier_super *super)
 {
+	u64 bad = dm_tier_meta_flush_bad(meta);
 	u32 place = !meta->super_place;
 	int r;
 
@@ -130,7 +132,7 @@ static int write_super(struct dm_tier_meta *meta, struct dm_tier_super *super)
 	super->block = place ? DM_TIER_SUPER_BLOCK_1 : DM_TIER_SUPER_BLOCK_0;
 	dm_tier_super_encode(super, meta->ckpt_buffer);
 	r = dm_tier_meta_rw(meta->bdev, REQ_OP_WRITE, super->block, meta->ckpt_buffer, 1);
-	r = r ?: blkdev_issue_flush(meta->bdev);
+	r = r ?: dm_tier_meta_flush(meta, bad);
 	/* Even a failed one may be on disk: its version and place are used up. */
 	meta->super.version = super->version;
 	if (r)

@@ -41,9 +41,9 @@ void dm_tier_device_free(struct dm_tier_device *dev)
 {
 	if (!dev)
 		return;
-	cancel_work_sync(&dev->drain_work);
-	cancel_work_sync(&dev->flush_failed_work);	/* may queue the next one */
+	cancel_work_sync(&dev->flush_failed_work);	/* may queue both others */
 	cancel_work_sync(&dev->flush_work);
+	cancel_work_sync(&dev->drain_work);
 	free_percpu(dev->inflight);
 	kvfree(dev->slot);
 	kvfree(dev->free_map);
@@ -244,8 +244,7 @@ static void flush_failed(struct work_struct *work)
 		container_of(work, struct dm_tier_device, flush_failed_work);
 
 	/* Writes that are in the device's cache, but have not ended yet. */
-	dm_tier_device_drain(dev, HZ);
-	dm_tier_io_flush_failed(dev);
+	dm_tier_io_flush_failed(dev, dm_tier_device_drain(dev, HZ) != 0);
 	flush_ended(dev, dev->flush_status);
 	dm_tier_device_job_put(dev);
 }
@@ -257,7 +256,7 @@ static void send_flush(struct work_struct *work)
 	struct block_device *bdev;
 
 	if (!dm_tier_device_job_get(dev, &bdev)) {
-		dm_tier_io_flush_failed(dev);
+		dm_tier_io_flush_failed(dev, false);
 		flush_ended(dev, -EIO);
 		return;
 	}

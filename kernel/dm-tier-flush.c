@@ -60,6 +60,16 @@ void dm_tier_io_fua_done(struct dm_tier_bio *tb)
 		dm_tier_io_end(tb, r == WAITED_DONE ? BLK_STS_OK : BLK_STS_IOERR);
 }
 
+/* Every FLUSH that is under way, or the next one, tells it; flush_lock held. */
+static void __lost(struct dm_tier_volume *v, bool dirty)
+{
+	v->flush_losses++;
+	if (dirty)
+		v->dirty_loss = v->flush_losses;
+	v->flush_failures++;
+	WRITE_ONCE(v->flush_failed, true);
+}
+
 struct numbers {
 	u32 failures, losses, told, fua_told;
 };
@@ -106,6 +116,8 @@ static int flush_devices(struct dm_tier_volume *v, struct numbers *ret_began)
 		/* Of a device that is no member any more nothing can be flushed. */
 		if (error && dm_tier_device_is_member(pool->device[i]))
 			v->unflushed |= 1ULL << i;
+		else if (error)		/* given up meanwhile: its dirty bit was ours */
+			__lost(v, false);
 		v->flushing[i]--;
 		spin_unlock(&v->flush_lock);
 		r = r ?: error;
@@ -125,6 +137,7 @@ static int flush_volume(struct dm_tier_volume *v, bool committed, bool fua)
 {
 	struct numbers began;
 	int r = flush_devices(v, &began);
+	u32 told;
 
 	if (!committed)
 		r = r ?: -EIO;
@@ -132,30 +145,18 @@ static int flush_volume(struct dm_tier_volume *v, bool committed, bool fua)
 	if (v->flush_losses != (fua ? began.fua_told : began.told))
 		r = r ?: -EIO;
 	/* The loss of a write that this does not cover is left for the next one to tell. */
+	told = v->dirty_loss > began.losses ? began.losses : v->flush_losses;
 	if (fua)
-		v->fua_told = v->flush_losses;
+		v->fua_told = max(v->fua_told, told);
 	else
-		v->flush_told = max(v->flush_told, v->dirty_loss > began.losses ?
-						   began.losses : v->flush_losses);
+		v->flush_told = max(v->flush_told, told);
 	if (r)
 		v->flush_failures++;
-	if (r || began.failures == v->flush_failures) {
-		WRITE_ONCE(v->flush_failed, r != 0);
-		if (!r)
-			v->fua_told = v->flush_losses;
-	}
+	/* Until a write with FUA has told, it has to come by here. */
+	if (r || began.failures == v->flush_failures)
+		WRITE_ONCE(v->flush_failed, r || v->fua_told != v->flush_losses);
 	spin_unlock(&v->flush_lock);
 	return r;
-}
-
-/* Every FLUSH that is under way, or the next one, tells it; flush_lock held. */
-static void __lost(struct dm_tier_volume *v, bool dirty)
-{
-	v->flush_losses++;
-	if (dirty)
-		v->dirty_loss = v->flush_losses;
-	v->flush_failures++;
-	WRITE_ONCE(v->flush_failed, true);
 }
 
 void dm_tier_io_forget_dirty(struct dm_tier_volume *v, u32 device, bool lost)
@@ -167,7 +168,7 @@ void dm_tier_io_forget_dirty(struct dm_tier_volume *v, u32 device, bool lost)
 	spin_unlock(&v->flush_lock);
 }
 
-void dm_tier_io_flush_failed(struct dm_tier_device *dev)
+void dm_tier_io_flush_failed(struct dm_tier_device *dev, bool all)
 {
 	struct dm_tier_pool *pool = dev->pool;
 	bool dirty;
@@ -180,7 +181,7 @@ void dm_tier_io_flush_failed(struct dm_tier_device *dev)
 		if (!v)
 			continue;
 		spin_lock(&v->flush_lock);
-		dirty = test_bit(dev->idx, &v->dirty);
+		dirty = test_bit(dev->idx, &v->dirty) || (all && v->on_tier[dev->tier]);
 		if (dirty || v->flushing[dev->idx])
 			__lost(v, dirty);
 		spin_unlock(&v->flush_lock);

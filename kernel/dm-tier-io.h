@@ -50,8 +50,9 @@ void dm_tier_io_forget_dirty(struct dm_tier_volume *v, u32 device, bool lost);
 /*
  * A flush of the device has failed, whoever wanted it, and may have lost what
  * was in its cache: a FLUSH of each volume that has written there reports it.
+ * @all: it is not known which have, so that all that lie on its tier do.
  */
-void dm_tier_io_flush_failed(struct dm_tier_device *dev);
+void dm_tier_io_flush_failed(struct dm_tier_device *dev, bool all);
 
 /*
  * The pool is being unbound: what needs a commit fails from now on, and what has

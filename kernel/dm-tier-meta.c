@@ -94,6 +94,7 @@ int dm_tier_meta_alloc(struct dm_tier_pool *pool, struct block_device *bdev)
 	meta->bdev = bdev;
 	mutex_init(&meta->commit_mutex);
 	mutex_init(&meta->super_mutex);
+	mutex_init(&meta->flush_mutex);
 	INIT_LIST_HEAD(&meta->open_changes);
 	INIT_LIST_HEAD(&meta->open_moves);
 	INIT_LIST_HEAD(&meta->changes);
@@ -433,8 +434,28 @@ static bool encode(struct dm_tier_meta *meta)
 	return true;
 }
 
+u64 dm_tier_meta_flush_bad(struct dm_tier_meta *meta)
+{
+	return READ_ONCE(meta->flush_bad);
+}
+
+int dm_tier_meta_flush(struct dm_tier_meta *meta, u64 bad)
+{
+	int r;
+
+	mutex_lock(&meta->flush_mutex);
+	r = blkdev_issue_flush(meta->bdev);
+	if (r)
+		WRITE_ONCE(meta->flush_bad, meta->flush_bad + 1);
+	else if (meta->flush_bad != bad)
+		r = -EIO;
+	mutex_unlock(&meta->flush_mutex);
+	return r;
+}
+
 static int write_log(struct dm_tier_meta *meta)
 {
+	u64 bad = dm_tier_meta_flush_bad(meta);
 	u64 start = dm_tier_log_start(&meta->super);
 	u32 first = min_t(u64, meta->count, meta->super.log_blocks - meta->position);
 	int r, r2 = 0;
@@ -445,7 +466,7 @@ static int write_log(struct dm_tier_meta *meta)
 		r2 = dm_tier_meta_rw(meta->bdev, REQ_OP_WRITE, start,
 				     commit_block(meta, first), meta->count - first);
 	/* An own flush: dm drops the status of a preflush that comes with data. */
-	return r ?: r2 ?: blkdev_issue_flush(meta->bdev);
+	return r ?: r2 ?: dm_tier_meta_flush(meta, bad);
 }
 
 /* pool->lock held. */

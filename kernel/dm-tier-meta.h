@@ -47,6 +47,8 @@ struct dm_tier_meta {
 	struct mutex super_mutex;	/* superblock and checkpoint */
 	struct dm_tier_super super;	/* super_mutex */
 	u32 super_place;		/* super_mutex: 0 or 1, where super lies */
+	struct mutex flush_mutex;	/* innermost; one flush of the device at a time */
+	u64 flush_bad;			/* flushes that failed; written under flush_mutex */
 	bool stopped;			/* no background work */
 	bool dead;			/* commit_mutex and super_mutex: no I/O any more */
 
@@ -108,6 +110,13 @@ struct dm_tier_meta {
 /* 0 or -ENOMEM; free also undoes a half start.  load() fills in the positions. */
 int dm_tier_meta_alloc(struct dm_tier_pool *pool, struct block_device *bdev);
 void dm_tier_meta_free(struct dm_tier_pool *pool);
+
+/*
+ * Makes stable what was written since dm_tier_meta_flush_bad() was read: 0, or an
+ * error if this flush fails or another did meanwhile, by which it may be lost.
+ */
+u64 dm_tier_meta_flush_bad(struct dm_tier_meta *meta);
+int dm_tier_meta_flush(struct dm_tier_meta *meta, u64 bad);
 
 /* Reads or writes consecutive blocks of the device; sleeps. */
 int dm_tier_meta_rw(struct block_device *bdev, blk_opf_t opf, u64 block, void *buffer,

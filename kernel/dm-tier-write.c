@@ -216,22 +216,19 @@ static void first_write_send(struct dm_tier_bio *tb)
 		first_write_failed(tb, BLK_STS_IOERR);
 		return;
 	}
-	r = zero_rest(tb, bdev);
-	/* A flush that fails from now on may lose that, too. */
-	set_bit(dev->idx, &tb->table->volume->dirty);
-	dm_tier_device_job_put(dev);
-	if (r) {
-		first_write_failed(tb, errno_to_blk_status(r));
-		return;
-	}
+	/* Before the zeroes, so that a drain waits for the end of both. */
 	preempt_disable();
 	tb->epoch = dm_tier_device_get(dev);
 	bdev = READ_ONCE(dev->bdev);
 	this_cpu_add(dev->inflight->sectors, bio_sectors(dm_tier_bio_bio(tb)));
 	preempt_enable();
-	if (!bdev) {
+	r = bdev ? zero_rest(tb, bdev) : -EIO;
+	/* A flush that fails from now on may lose that, too. */
+	set_bit(dev->idx, &tb->table->volume->dirty);
+	dm_tier_device_job_put(dev);
+	if (r) {
 		dm_tier_device_put(dev, tb->epoch);
-		first_write_failed(tb, BLK_STS_IOERR);
+		first_write_failed(tb, errno_to_blk_status(r));
 		return;
 	}
 	tb->dev = dev;
